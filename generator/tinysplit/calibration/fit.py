@@ -13,6 +13,9 @@ HELD_OUT_SHARE = 0.2  # of the shapes
 OTHER_SHAPES = 2  # with each part of a shape that is held out, at least
 RESAMPLES = 200
 CONFIDENCE_PERCENT = 95.0
+KNEE = 0.03  # relative error beyond which a layer pulls as hard as with this one: its work lacks something
+SMALL_CYCLES = 50_000  # layers of this size weigh half as much as the largest ones
+ROUNDS = 25  # of reweighting
 _SEED = 0  # the same measurements give the same file
 
 Costs = Mapping[str, float]  # cycles of each part
@@ -36,7 +39,8 @@ class Validated(NamedTuple):
 def fit(samples: Sequence[CostSample]) -> Costs:
     """Return the cost of every part, and of `ONCE`, what a layer takes besides; parts that cost nothing are left out.
 
-    Non-negative least squares of the relative error, so that small layers have the same weight as large ones.
+    Non-negative M-estimate of the relative error (Huber 1964), by iteratively reweighted least squares. Errors are
+    relative to the mean of estimate and measurement: relative to the measurement alone, low estimates fit better.
     """
     system = _System.of(samples)
     return {part: float(cost) for part, cost in zip(system.parts, system.solve(), strict=True) if cost > 0}
@@ -74,26 +78,35 @@ class _System(NamedTuple):
     """The equations of a fit, one for each layer, with columns of equal size."""
 
     parts: Sequence[str]
-    counts: NDArray[np.float64]  # layers x parts
+    counts: NDArray[np.float64]  # layers x parts, relative to the cycles of the layer
     scales: NDArray[np.float64]  # of the parts
-    values: NDArray[np.float64]  # of the layers
+    values: NDArray[np.float64]  # of the layers, relative to their cycles
+    weights: NDArray[np.float64]  # of the squared errors
 
     @classmethod
     def of(cls, samples: Sequence[CostSample]) -> "_System":
-        """Return the equations of the relative errors."""
+        """Return the equations of the relative errors, with the weights of the M-estimate."""
         works = [{ONCE: 1.0, **sample.work} for sample in samples]
         parts = sorted({part for work in works for part in work})
         cycles = np.array([sample.cycles for sample in samples])
         counts = np.array([[work.get(part, 0.0) for part in parts] for work in works]) / cycles[:, None]
         scales = np.maximum(counts.max(axis=0), np.finfo(np.float64).tiny)
-        return cls(parts, counts / scales, scales, np.array([sample.value for sample in samples]) / cycles)
+        of_size = cycles / (cycles + SMALL_CYCLES)
+        values = np.array([sample.value for sample in samples]) / cycles
+        system = cls(parts, counts / scales, scales, values, of_size)
+        for _ in range(ROUNDS):
+            errors = system.counts @ (system.solve() * scales) - values
+            robust = KNEE / np.maximum(np.abs(errors), KNEE)
+            system = system._replace(weights=of_size * robust / (1 + errors / 2) ** 2)
+        return system
 
     def solve(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.float64]:
-        """Return the cost of each part that fits these rows best."""
+        """Return the cost of each part that fits these rows best, with their weights in the fit of all."""
         from scipy.optimize import nnls  # noqa: PLC0415 (half a second, for what only the calibration needs)
 
-        costs: NDArray[np.float64] = nnls(self.counts[rows], self.values[rows])[0] / self.scales
-        return costs
+        roots = np.sqrt(self.weights[rows])
+        costs: NDArray[np.float64] = nnls(self.counts[rows] * roots[:, None], self.values[rows] * roots)[0]
+        return costs / self.scales
 
 
 def held_out_of(samples: Sequence[CostSample]) -> frozenset[int]:

@@ -42,6 +42,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         *_separable_networks(),
         *_spatial_networks(),
         *_networks_of_few_inputs(),
+        *_plain_networks(),
         *_depthwise_networks(),
         *_pooled_networks(),
         _summed(),
@@ -223,6 +224,17 @@ def _networks_of_few_inputs() -> tuple[Graph, ...]:
         .graph()
         for number, (shape, filters, window, stride, is_padded) in enumerate(shapes)
     )
+
+
+def _plain_networks() -> tuple[Graph, ...]:
+    """Return networks of convolutions and pools, as small trained ones have them."""
+    networks = []
+    shapes = (20, 8, 16, 32), (16, 12, 24, 40), (14, 16, 20, 48), (18, 10, 30, 60), (8, 40, 64, 24)
+    for side, first, second, third in shapes:
+        net = NetworkBuilder(f"plain {first}", Shape(side, side, first)).conv(first, (3, 3)).conv(second, (3, 3))
+        net.max_pool(2, 2).conv(third, (3, 3), padded=False).conv(second, (3, 3), 2)
+        networks.append(net.dense(10).graph())
+    return tuple(networks)
 
 
 def _joined() -> Graph:
