@@ -80,8 +80,8 @@ def test_a_network_without_weights() -> None:
 def test_explore(names: tuple[str, ...]) -> None:
     shutil.copy(FOLDER / "wide_cnn.onnx", "wide_cnn.onnx")
     lines: list[str] = []
-    api.explore(names, BOARDS, progress=lines.append)
-    assert lines == printed("explore", *names, *OPTIONS, "--workers", "1")
+    api.explore(names, BOARDS, api.ExploreSettings(slices=api.Slices.NONE), progress=lines.append)
+    assert lines == printed("explore", *names, *OPTIONS, "--slices", "none", "--workers", "1")
     assert lines[0] == f"reading {names[0] if len(names) == 1 else '2 networks'} ..."
 
 
