@@ -114,7 +114,7 @@ def measured(tmp_path: Path) -> Bench:
 def test_json_files(name: str, measured: Bench) -> None:
     path = measured.out / name
     data = json.loads(path.read_text())
-    for place, value in chosen(data, cases(quick=5, full=15, nightly=1000)):
+    for place, value in chosen(data, cases(quick=5, full=8, nightly=1000)):
         path.write_text(json.dumps(changed(data, place, value)))
         measured.check(f"{name} {place} = {value!r}", *measured.fast.values())
 
@@ -179,7 +179,7 @@ def test_folders_with_weights_files(tmp_path: Path) -> None:
     path = bench.out / MANIFEST_NAME
     data = json.loads(path.read_text())
     own = {"boards": [{"weights_file": board["weights_file"]} for board in data["boards"]]}
-    for place, value in chosen(own, cases(quick=5, full=15, nightly=300)):
+    for place, value in chosen(own, cases(quick=5, full=8, nightly=300)):
         path.write_text(json.dumps(changed(data, place, value)))
         commands = [bench.fast[name] for name in ("wiring", "info", "flash", "update")]
         bench.check(f"{place} = {value!r}", *commands, (*bench.fast["flash"], "--weights-only"))

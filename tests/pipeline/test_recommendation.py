@@ -20,6 +20,7 @@ from tinysplit.split.solution import Split
 
 G0, F4, L4, H7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb", "nucleo_h743zi"
 PAIRS = (*itertools.combinations((G0, F4, L4, H7), 2), (G0, G0), (L4, L4))
+DAILY_PAIRS = ((F4, L4), (G0, H7))  # of large networks
 
 
 def recommended(model: Path, boards: tuple[str, ...], baud: int) -> Split:
@@ -41,8 +42,15 @@ def test_no_board_and_no_copies_are_better(boards: tuple[str, str], baud: int) -
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("boards", PAIRS, ids="+".join)
-@pytest.mark.parametrize("name", [KWS, RESNET])
+@pytest.mark.parametrize(
+    ("name", "boards"),
+    [
+        *((KWS, boards) for boards in PAIRS),
+        *((RESNET, boards) for boards in DAILY_PAIRS),
+        *(pytest.param(RESNET, boards, marks=pytest.mark.nightly) for boards in PAIRS if boards not in DAILY_PAIRS),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "+".join(value),
+)
 def test_no_board_and_no_copies_are_better_for_real_networks(name: str, boards: tuple[str, str]) -> None:
     assert_unbeaten(recommended(shared_model(name), boards, 921_600))
 

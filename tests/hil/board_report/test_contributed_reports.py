@@ -13,6 +13,7 @@ from tinysplit_hil.board_report.tables import DEFAULT_THRESHOLD_PERCENT
 from tinysplit_hil.rig.rig import VirtualSettings
 
 REPORTS = sorted((Path(__file__).parents[3] / "benchmarks" / "board_reports").glob("*.json"))
+NIGHTLY = ("nucleo_f401re_virtual",)  # the L452 has the same core
 LEAST_CYCLES = 2.0  # of a loop, below which a difference does not matter
 
 
@@ -42,7 +43,10 @@ def away(board: BoardResult, folder: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=pytest.mark.nightly if path.stem in NIGHTLY else (), id=path.stem) for path in REPORTS],
+)
 def test_virtual_boards_stay_as_close_as_they_were(path: Path, tmp_path: Path) -> None:
     for number, board in enumerate(read_report(path).boards):
         assert not list(away(board, tmp_path / str(number)))
