@@ -19,7 +19,7 @@ G071, F401 = "nucleo_g071rb", "nucleo_f401re"
 PAIR, CHAIN = Division("whole layers", (G071, F401)), Division("whole layers", (F401, G071, G071))
 SLOW = replace(PAIR, title="slow line", settings=replace(PAIR.settings, baud=57600))
 BLOCKING = ("BLOCKS",)
-RECOVERY_MS = 400
+RECOVERY_MS = 400 + 200  # and for SAMPLES inferences
 
 pytestmark = pytest.mark.slow
 
@@ -40,9 +40,8 @@ def programs(division: Division, *defines: str) -> tuple[Project, Path]:
 
 def period_ms(boards: StandaloneBoards) -> float:
     """Return the mean time between results, without the first ones."""
-    boards.run(800)
+    assert boards.run_to(2 * SAMPLES + 3, 800)
     times = boards.result_ms[3:]
-    assert not boards.wrong
     return (times[-1] - times[0]) / (len(times) - 1)
 
 
@@ -52,27 +51,21 @@ def test_the_port_to_the_hal_is_as_fast_as_the_generated_program(defines: tuple[
         expected = period_ms(generated)
     with standalone_boards(*programs(PAIR, *defines)) as boards:
         assert period_ms(boards) == pytest.approx(expected, rel=0.05)
-        assert boards.right >= 2 * SAMPLES
         assert boards.read(boards.first, "failures") == 0
 
 
 @pytest.mark.parametrize("defines", [(), BLOCKING], ids=["poll", "infer"])
 def test_three_boards_compute_and_go_on_after_resets(defines: tuple[str, ...]) -> None:
     with standalone_boards(*programs(CHAIN, *defines)) as boards:
-        boards.run(300)
-        assert boards.right >= 2 * SAMPLES
+        assert boards.run_to(2 * SAMPLES, 300)
         for index in range(len(CHAIN.boards)):
-            before, failures = boards.right, boards.read((index + 1) % len(CHAIN.boards), "failures")
+            failures = boards.read((index + 1) % len(CHAIN.boards), "failures")
             boards.virtual.reset_board(index, ResetCause.PIN)
-            boards.run(RECOVERY_MS)
-            assert boards.right > before
+            assert boards.run_to(SAMPLES, RECOVERY_MS)
             assert boards.read((index + 1) % len(CHAIN.boards), "failures") > failures
         boards.virtual.reset_board(1, ResetCause.POWER_UP, held_ps=500 * MS_PS)
-        boards.run(500 + RECOVERY_MS)
-        before = boards.right
-        boards.run(200)
-        assert boards.right > before
-        assert not boards.wrong
+        boards.run(500)
+        assert boards.run_to(SAMPLES, RECOVERY_MS + 200)
 
 
 @pytest.mark.parametrize("number", [1, 2])
@@ -84,13 +77,9 @@ def test_a_library_and_a_generated_program_work_together(number: int, tmp_path: 
     other.elf(mixed.out).parent.mkdir(parents=True)
     shutil.copyfile(other.elf(folder), other.elf(mixed.out))
     with standalone_boards(project, mixed.out) as boards:
-        boards.run(300)
-        assert boards.right >= SAMPLES
-        before = boards.right
+        assert boards.run_to(SAMPLES, 300)
         boards.virtual.reset_board(number - 1, ResetCause.PIN)
-        boards.run(RECOVERY_MS)
-        assert boards.right > before
-        assert not boards.wrong
+        assert boards.run_to(SAMPLES, RECOVERY_MS)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +89,7 @@ def test_a_library_and_a_generated_program_work_together(number: int, tmp_path: 
 )
 def test_divided_layers_compute_over_the_port_to_the_hal(division: Division) -> None:
     with standalone_boards(*programs(division)) as boards:
-        boards.run(400)
-        assert boards.right >= SAMPLES
-        assert not boards.wrong
+        assert boards.run_to(SAMPLES, 400)
 
 
 def sizes(elf: Path) -> tuple[int, int]:
@@ -125,10 +112,6 @@ def test_a_bare_program_that_is_not_ours(tmp_path: Path) -> None:
     project, folder = standalone_project(SLOW)
     Programs(project, folder, tmp_path).bare()
     with standalone_boards(project, tmp_path / "project") as boards:
-        boards.run(3000)
-        assert boards.right >= SAMPLES
+        assert boards.run_to(SAMPLES, 3000)
         boards.virtual.reset_board(boards.last, ResetCause.PIN)
-        before = boards.right
-        boards.run(2000)
-        assert boards.right > before
-        assert not boards.wrong
+        assert boards.run_to(1, 2000)

@@ -255,6 +255,13 @@ class StandaloneBoards:
             for index in self.outputs:
                 self._look(index)
 
+    def run_to(self, results: int, within_ms: float) -> bool:
+        """Let time pass until so many more results are right, or it is up; return whether they are, and none wrong."""
+        end_ps, wanted = self.virtual.time_ps + round(within_ms * MS_PS), self.right + results
+        while self.right < wanted and self.virtual.time_ps < end_ps:
+            self.run(STEP_PS / MS_PS)
+        return self.right >= wanted and not self.wrong
+
     def skip(self) -> None:
         """Leave out the results that are there already."""
         self._seen = {index: self.read(index, "got") for index in self.outputs}
