@@ -108,12 +108,12 @@ DSP_INLINE void compute(const dsp_conv *layer, dsp_conv_pixels *pixels, int32_t 
   }
 }
 
-/* Copies the values under the kernel rows of one pixel to the beginning of the strip, row after row. */
-static void join_rows(const dsp_conv_run *run, const int16_t *x, int16_t *strip) {
+/* Copies the values under the kernel rows of one pixel, row after row; `step` elements from a pair to the next. */
+static void join_rows(const dsp_conv_run *run, const int16_t *x, int16_t *joined, int32_t step) {
   for (int32_t row = 0; row <= run->rows_bytes; row += run->row_bytes) {
     for (int32_t pair = 0; pair < run->pairs; pair++) {
-      dsp_store(strip, dsp_load(x + 2 * pair));
-      strip += 2;
+      dsp_store(joined, dsp_load(x + 2 * pair));
+      joined += step;
     }
     x += run->row_bytes / 2;
   }
@@ -122,7 +122,7 @@ static void join_rows(const dsp_conv_run *run, const int16_t *x, int16_t *strip)
 void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void *scratch) {
   const int32_t is_interleaved = layer->flags & DSP_CONV_INTERLEAVED;
   const int32_t pairs = (layer->row_elements + 1) / 2, step = is_interleaved ? 2 * pairs : layer->step;
-  dsp_conv_run two, one;
+  dsp_conv_run two, one, rows;
   begin(&two, layer, 2, pairs);
   two.span *= is_interleaved ? 2 : 1;
   two.rows_bytes = (layer->kernel_rows - 1) * two.row_bytes;
@@ -133,23 +133,36 @@ void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void
   one.x_step = 0;
   one.any = layer->any_of_one;
   one.entry = entry(layer, one.pairs, BYTES_OF_ONE);
+  begin(&rows, layer, 2, one.pairs); /* the last pixels of two rows: joined, and interleaved */
+  rows.y_step = layer->y_row * layer->y_bytes;
+  rows.span *= 2;
+  rows.any = layer->any_of_two;
+  rows.entry = entry(layer, one.pairs, BYTES_OF_TWO);
+  int16_t *const joined = scratch, *const strip = joined + (layer->rows ? 4 * one.pairs : 0);
   for (int32_t row = 0; row < layer->out_height; row++) {
     const int32_t top = row * layer->row_stride - layer->pad_top;
     uint8_t *y = (uint8_t *)output + row * layer->y_row * layer->y_bytes;
     int32_t first = -layer->pad_left;
     for (int32_t column = 0; column < layer->out_width; column += layer->strip) {
       const int32_t left = layer->out_width - column, count = left < layer->strip ? left : layer->strip;
-      layer->fill_strip(layer, input, top, first, count, scratch);
+      layer->fill_strip(layer, input, top, first, count, strip);
       first += count * layer->step;
       if (count > 1) {
-        compute(layer, layer->two, 2, count / 2, scratch, y, &two);
+        compute(layer, layer->two, 2, count / 2, strip, y, &two);
       }
       y += count * two.y_step;
       if (count % 2) {
-        const int16_t *x = (const int16_t *)scratch + (count - 1) * step;
+        const int16_t *x = strip + (count - 1) * step;
+        if (layer->rows && (row % 2 || row + 1 < layer->out_height)) {
+          join_rows(&two, x, joined + row % 2 * 2, 4);
+          if (row % 2) {
+            compute(layer, layer->rows, 2, 1, joined, y - one.y_step - rows.y_step, &rows);
+          }
+          continue;
+        }
         if (layer->kernel_rows > 1) {
-          join_rows(&two, x, scratch);
-          x = scratch;
+          join_rows(&two, x, strip, 2);
+          x = strip;
         }
         compute(layer, layer->one, 1, 1, x, y - one.y_step, &one);
       }

@@ -75,6 +75,7 @@ typedef void dsp_conv_widen(const void *x, int16_t *strip, int32_t count);
 struct dsp_conv {
   const int32_t *weights; /* blocks of four channels: biases, weights, factors, shifts as in TensorFlow Lite */
   dsp_conv_pixels *two, *one; /* the inner loops for two pixels and for one */
+  dsp_conv_pixels *rows; /* for the last pixels of two rows, interleaved; NULL: each is computed alone */
   dsp_conv_fill_strip *fill_strip;
   dsp_conv_widen *widen;
   void (*any_of_two)(void), (*any_of_one)(void);

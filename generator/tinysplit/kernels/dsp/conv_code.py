@@ -8,7 +8,7 @@ from tinysplit.kernels.dsp.strips import StripLayout, Strips
 from tinysplit.network.bit_widths import Widths
 
 SHARED_CODE = "dsp_conv_"
-DESCRIPTION_BYTES = 112  # of a part, beside its weights
+DESCRIPTION_BYTES = 116  # of a part, beside its weights
 _WIDENED_ROWS = {StripLayout.ROWS, StripLayout.ROWS_TWICE}
 _PADDED = {*_WIDENED_ROWS, StripLayout.DILATED, StripLayout.SOME_CHANNELS}
 
@@ -28,6 +28,11 @@ def one_pixel(weight_layout: str, variant: str) -> str:
     return f"{SHARED_CODE}{weight_layout}_one{variant and f'_{variant}'}"
 
 
+def two_rows(weight_layout: str, variant: str) -> str:
+    """Return the name of the inner loop for the last pixels of two rows."""
+    return f"{SHARED_CODE}{weight_layout}_interleaved{variant and f'_{variant}'}"
+
+
 def kind_of(variant: str) -> str:
     """Return a variant without the shift that its functions have as a constant."""
     return variant.partition("_")[0]
@@ -43,6 +48,9 @@ def conv_code(parts: Sequence[ConvPart], widths: Widths, weight_layout: str, var
         if strips.out_size[1] % 2:
             name = one_pixel(weight_layout, variant)
             shared[name] = SharedFunction(one_pixel(weight_layout, kind), is_in_layers=is_own)
+        if strips.joins_rows:
+            name = two_rows(weight_layout, variant)
+            shared[name] = SharedFunction(two_rows(weight_layout, kind), is_in_layers=is_own)
         if strips.pixels > 1:
             name = two_pixels(strips, weight_layout, variant)
             in_library = SharedFunction(two_pixels(strips, weight_layout, kind), is_in_layers=is_own)
@@ -70,6 +78,6 @@ def _library(strips: Strips, weight_layout: str, variant: str, any_outputs: str)
         yield "widen_rows"
     if strips.layout in _PADDED:
         yield "pad"
-    for is_used, count in ((strips.pixels > 1, "two"), (strips.out_size[1] % 2, "one")):
+    for is_used, count in ((strips.pixels > 1 or strips.joins_rows, "two"), (strips.out_size[1] % 2, "one")):
         if any_outputs and is_used and not variant:
             yield f"{SHARED_CODE}{sums_layout(weight_layout)}_{any_outputs}_of_{count}"

@@ -24,6 +24,7 @@ from tinysplit.kernels.dsp.conv_code import (
     one_pixel,
     sums_layout,
     two_pixels,
+    two_rows,
 )
 from tinysplit.kernels.dsp.high_products import (
     LARGEST_HALF,
@@ -74,6 +75,7 @@ class PartContext:
     has_own_one: bool  # the same for a single pixel
     two: str  # name of the function that has it
     one: str  # of that for a single pixel
+    rows: str  # of that for the last pixels of two rows; empty: each is computed alone
     variant: str  # of it for the most frequent outputs; empty: it takes any, by a function of their own
 
     @property
@@ -108,6 +110,12 @@ class DualMacContext(KernelContext):
         """The parts with inner loops that are generated for this layer, each loop once."""
         loops = {each.two: each for each in self.parts if each.has_own_pixels}
         return tuple(loops.values())
+
+    @property
+    def own_rows(self) -> PartContext | None:
+        """A part whose loop for the last pixels of two rows is generated for this layer, for all."""
+        names = {each.two for each in self.own_pixels}
+        return next((each for each in self.parts if each.has_own_one and each.rows and each.rows not in names), None)
 
     @property
     def own_one(self) -> PartContext | None:
@@ -248,6 +256,7 @@ class DualMac(Kernel):
                 has_own_one=is_own and strips.out_size[1] % PIXELS > 0,
                 two=two_pixels(strips, weight_layout, variant),
                 one=one_pixel(weight_layout, variant),
+                rows=two_rows(weight_layout, variant) if strips.joins_rows else "",
                 variant=variant,
             )
             parts.append(own)
@@ -322,22 +331,25 @@ def part_work(part: ConvPart, *, has_own_loop: bool = True) -> Work:
     strips, blocks = part.strips(1), _blocks(part.channels)
     is_short = strips.is_short and has_own_loop
     (height, width), rows = strips.out_size, strips.kernel_rows
-    twos, ones = height * (width // PIXELS), height * (width % PIXELS)
+    twos, ones, joined = height * (width // PIXELS), height * (width % PIXELS), 0
+    if strips.joins_rows:
+        joined, ones = divmod(height, 2)
     loops, long_loops = (-(-strips.pairs // unrolled) * rows for unrolled in (UNROLLED, LONG_UNROLLED))
+    one_loops, one_long_loops = (-(-rows * strips.pairs // unrolled) for unrolled in (UNROLLED, LONG_UNROLLED))
     work = {
-        "two_pairs": twos * blocks * rows * strips.pairs,
-        "two_loops": 0 if is_short else twos * blocks * loops,
-        "two_long_loops": 0 if is_short else twos * blocks * long_loops,
-        "two_rows": 0 if is_short else twos * blocks * rows,
-        "two": twos,
+        "two_pairs": (twos + joined) * blocks * rows * strips.pairs,
+        "two_loops": (0 if is_short else twos * blocks * loops) + joined * blocks * one_loops,
+        "two_long_loops": (0 if is_short else twos * blocks * long_loops) + joined * blocks * one_long_loops,
+        "two_rows": (0 if is_short else twos * blocks * rows) + joined * blocks,
+        "two": twos + joined,
         "one_pairs": ones * blocks * rows * strips.pairs,
-        "one_loops": ones * blocks * (-(-rows * strips.pairs // UNROLLED)),
-        "one_long_loops": ones * blocks * (-(-rows * strips.pairs // LONG_UNROLLED)),
+        "one_loops": ones * blocks * one_loops,
+        "one_long_loops": ones * blocks * one_long_loops,
         "one": ones,
-        "gathered": ones * rows * strips.pairs * (rows > 1),
-        "rest": (twos + ones) * (part.channels % BLOCK > 0),
+        "gathered": (ones * (rows > 1) + 2 * joined) * rows * strips.pairs,
+        "rest": (twos + joined + ones) * (part.channels % BLOCK > 0),
     }
-    clamped = clamped_work(part.layer, {"two_blocks": twos * blocks, "one_blocks": ones * blocks})
+    clamped = clamped_work(part.layer, {"two_blocks": (twos + joined) * blocks, "one_blocks": ones * blocks})
     return {name: part.repeats * count for name, count in {**strips.work, **work, **clamped}.items()}
 
 

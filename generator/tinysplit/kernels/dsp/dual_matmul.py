@@ -118,6 +118,7 @@ class DualMatMul(Kernel):
             has_own_pixels=False,
             two="dsp_conv_wide_interleaved",
             one="dsp_conv_wide_one",
+            rows="",
             variant="",
         )
         return DualMatMulContext(

@@ -144,9 +144,19 @@ class Strips:
         return self._row_length(self.pixels)
 
     @property
+    def joins_rows(self) -> bool:
+        """Whether the last pixels of two rows, each of which has no neighbour, are computed together."""
+        height, width = self.out_size
+        return height > 1 and width % 2 > 0 and self._joined_bytes <= STRIP_BYTES
+
+    @property
+    def _joined_bytes(self) -> int:
+        return 2 * 4 * self.kernel_rows * self.pairs
+
+    @property
     def scratch_bytes(self) -> int:
-        """Bytes of a strip."""
-        return self._bytes(self.pixels)
+        """Bytes of a strip, and of the windows of two last pixels."""
+        return self._bytes(self.pixels) + self.joins_rows * self._joined_bytes
 
     @property
     def distance(self) -> int:
