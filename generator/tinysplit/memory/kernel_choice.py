@@ -31,6 +31,7 @@ from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 
 LINKS_BYTES = 4096  # RAM that drivers and buffers of links may take
+LEAST_SAVING = 0.05  # of a layer's cycles, for which a kernel may take much flash
 _MOST_CHOICES = 32  # that are kept
 
 
@@ -217,14 +218,14 @@ class KernelChoice:
         return Movable(number, size_bytes, outside - inside)
 
     def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
-        """Yield what kernels that take much flash, and were measured, save by more than the cost table's error."""
+        """Yield what kernels that take much flash, and were measured, save by more than `LEAST_SAVING`."""
         for number, own in usual.items():
             cycles, flash = self._cycles_in_flash(number, own), self._flash_bytes(number, own)
             for kernel in filter(partial(self._is_measured_large, number), self._all(number)):
                 if self.live_bytes(number, kernel) + LINKS_BYTES > self.limit_bytes:
                     continue
                 saved = cycles - self._cycles_in_flash(number, kernel)
-                if saved > TABLE_ERROR * cycles:
+                if saved > LEAST_SAVING * cycles:
                     yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
 
     def _is_measured_large(self, number: int, kernel: Kernel) -> bool:
@@ -235,7 +236,7 @@ class KernelChoice:
     def lacks_flash_for(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of flash that a kernel takes more than the chosen one, if only flash excludes it; else 0.
 
-        It is faster by more than the cost table's error, the RAM has room for it, and the flash has none.
+        It is faster by more than `LEAST_SAVING`, the RAM has room for it, and the flash has none.
         """
         if number in self._small_kernels and kernel is self._of_tiles(number, self._usual_kernels.__getitem__):
             return self._flash_bytes(number, kernel) - self._flash_bytes(number, self._small_kernels[number])
