@@ -93,8 +93,9 @@ class Unpacked(Kernel):
     @override
     def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
-        share = len(Packing.of(quantized).groups) / expected_groups(quantized.layer)
-        return {**work, "group": share * work["group"], "unpacked_groups": share * work["unpacked_groups"]}
+        packing = Packing.of(quantized)
+        groups, loops = len(packing.groups), work["unpacked"] // packing.unroll
+        return {**work, "group": work["loop"] * groups, "unpacked_groups": loops * groups}
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
