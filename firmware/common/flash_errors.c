@@ -2,7 +2,12 @@
 
 #include "device.h"
 
-#if defined(FLASH_ECCR_ECCD) /* RM0444, RM0351 and RM0432, section FLASH ECC register */
+#if defined(FLASH_ECCR_ECCD) /* RM0444, RM0351, RM0432: section FLASH ECC register */
+
+#ifndef FLASH_ERRORS_DETECTED /* the H5 has a register for each kind */
+#define FLASH_ERRORS_CORRECTED FLASH->ECCR
+#define FLASH_ERRORS_DETECTED FLASH->ECCR
+#endif
 
 static volatile flash_errors_t watched;
 
@@ -13,13 +18,13 @@ void NMI_Handler(void);
 flash_errors_t flash_errors_begin(const void *start, uint32_t bytes) {
   flash_errors_t before = watched;
   uint32_t first = (uint32_t)(uintptr_t)start & ~(FLASH_CORRECTED_BYTES - 1u);
-  FLASH->ECCR = FLASH_ECCR_ECCC;
+  FLASH_ERRORS_CORRECTED = FLASH_ECCR_ECCC;
   watched = (flash_errors_t){.start = first, .bytes = (uint32_t)(uintptr_t)start + bytes - first};
   return before;
 }
 
 bool flash_errors_end(flash_errors_t before) {
-  (void)FLASH->ECCR; /* behind the reads: their NMI is there */
+  (void)FLASH_ERRORS_DETECTED; /* behind the reads: their NMI is there */
   __DSB();
   __ISB();
   bool has_failed = watched.has_failed;
@@ -30,10 +35,10 @@ bool flash_errors_end(flash_errors_t before) {
 /* Whether the NMI is about a word that is watched. The bank is not looked at: no code lies at the same place in
  * another. */
 bool flash_errors_note(void) {
-  uint32_t found = FLASH->ECCR;
+  uint32_t found = FLASH_ERRORS_DETECTED;
   uint32_t distance = (found * FLASH_FAILED_UNIT - watched.start) & FLASH_FAILED_MASK;
   if (!(found & FLASH_ECCR_ECCD) || distance >= watched.bytes) return false;
-  FLASH->ECCR = FLASH_ECCR_ECCD; /* clears it */
+  FLASH_ERRORS_DETECTED = FLASH_ECCR_ECCD; /* clears it */
   watched.has_failed = true;
   return true;
 }

@@ -1,10 +1,12 @@
-/* Erases pages and programs double words, of the U5 four words: flash controllers of the STM32C0, G0, G4, L4, WB, U5.
- * RM0490, RM0444, RM0440, RM0351, RM0394, RM0432, RM0434 and RM0456, sections Flash main memory erase sequences and
- * programming sequences. Their device.h has
+/* Erases pages and programs double words, of U5 and H5 four words: flash controllers of the STM32C0, G0, G4, L4, WB,
+ * U5, H5. RM0490, RM0444, RM0440, RM0351, RM0394, RM0432, RM0434, RM0456 and RM0481, sections Flash main memory erase
+ * sequences and programming sequences. Their device.h has
  *
  *   FLASH_PAGES_BUSY    bits of SR while an operation is under way
  *   FLASH_PAGES_BANK_2  BKER, of devices with two banks
  *   FLASH_PAGES_WORDS   that are programmed at a time, if not 2
+ *   FLASH_PAGES_ERRORS  bits of SR, if not OPERR to OPTVERR
+ *   FLASH_PAGES_CLEAR   the register that clears them, if not SR
  *
  * and, where an option bit makes one or two banks,
  *
@@ -22,7 +24,12 @@
 #ifndef FLASH_PAGES_WORDS
 #define FLASH_PAGES_WORDS 2u
 #endif
-#define FLASH_PAGES_ERRORS 0xC3FAu /* OPERR to OPTVERR of SR */
+#ifndef FLASH_PAGES_ERRORS
+#define FLASH_PAGES_ERRORS 0xC3FAu
+#endif
+#ifndef FLASH_PAGES_CLEAR
+#define FLASH_PAGES_CLEAR FLASH_STATUS
+#endif
 
 void flash_memory_open(void) { flash_control_unlock(); }
 
@@ -33,7 +40,7 @@ void flash_memory_close(uint32_t offset, uint32_t bytes) {
 }
 
 static bool erase_page(uint32_t page, uint32_t bank) {
-  FLASH_STATUS = FLASH_PAGES_ERRORS;
+  FLASH_PAGES_CLEAR = FLASH_PAGES_ERRORS;
   FLASH_CONTROL = FLASH_CR_PER | page << FLASH_CR_PNB_Pos | bank;
   FLASH_CONTROL |= FLASH_CR_STRT;
   bool is_good = flash_control_is_done(FLASH_PAGES_BUSY, FLASH_PAGES_ERRORS);
@@ -61,7 +68,7 @@ bool flash_memory_erase(uint32_t offset, const flash_sizes_t *sizes) {
 bool flash_memory_program(uint32_t offset, const uint32_t *words) {
   volatile uint32_t *to = (volatile uint32_t *)(FLASH_BASE + offset);
   bool is_good = true;
-  FLASH_STATUS = FLASH_PAGES_ERRORS;
+  FLASH_PAGES_CLEAR = FLASH_PAGES_ERRORS;
   FLASH_CONTROL = FLASH_CR_PG;
   for (uint32_t i = 0; i < FLASH_UNIT_WORDS && is_good; i += FLASH_PAGES_WORDS) {
     for (uint32_t j = i; j < i + FLASH_PAGES_WORDS; j++) to[j] = words[j];

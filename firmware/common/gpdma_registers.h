@@ -1,4 +1,4 @@
-/* A channel of the GPDMA of the STM32U5 (gpdma.h), with ST's names. */
+/* A channel of the GPDMA of the STM32H5 and U5 (gpdma.h), with ST's names. */
 #ifndef GPDMA_REGISTERS_H
 #define GPDMA_REGISTERS_H
 

@@ -68,7 +68,7 @@ static mark_t mark_now(void) {
 
 static void start_lsi(void) {
   if ((RTC_CLOCK & RTC_CLOCK_FIELD) != RTC_CLOCK_LSI) {
-    RTC_CLOCK |= RTC_CLOCK_RESET; /* RTCSEL is written once; the U5 has LSI in the same register */
+    RTC_CLOCK |= RTC_CLOCK_RESET; /* RTCSEL is written once; H5 and U5 have LSI in the same register */
     RTC_CLOCK &= ~(RTC_CLOCK_RESET | RTC_CLOCK_FIELD);
   }
   LSI_CONTROL |= LSI_ON;

@@ -4,17 +4,12 @@
 #include "clock.h"
 #include "clock_source.h"
 #include "device.h"
+#include "icache.h"
 
 #define HSI_HZ 16000000u
 #define MOST_BOOSTER_HZ 16000000u
 #define SELECTS_PLL RCC_CFGR1_SW
 #define PLL_IS_USED RCC_CFGR1_SWS
-
-static void enable_cache(void) {
-  while (ICACHE->SR & ICACHE_SR_BUSYF) { /* it is invalidated after a reset */
-  }
-  ICACHE->CR |= ICACHE_CR_EN;
-}
 
 /* Range 1 is 3. */
 static bool raise_voltage(const clock_settings_t *settings) {
@@ -46,7 +41,7 @@ static bool start_pll(const clock_settings_t *settings) {
 
 bool clock_raise(const clock_settings_t *settings) {
   if (FLASH->OPTR & FLASH_OPTR_TZEN) return false;
-  enable_cache();
+  icache_enable();
   if (!raise_voltage(settings)) return false;
   uint32_t wait_states = settings->flash_wait_states;
   FLASH->ACR = (FLASH->ACR & ~FLASH_ACR_LATENCY) | wait_states;

@@ -11,6 +11,7 @@
 #include "crc_v2_registers.h"
 #include "gpdma_registers.h"
 #include "gpio_registers.h"
+#include "icache_registers.h"
 #include "iwdg_registers.h"
 #include "rtc_v3_registers.h"
 #include "usart_v2_combined_registers.h"
@@ -72,11 +73,6 @@ typedef struct {
   volatile uint32_t reserved_2[4];
   volatile uint32_t IMR1; /* 0x80 */
 } EXTI_TypeDef;
-
-typedef struct {
-  volatile uint32_t CR;
-  volatile uint32_t SR;
-} ICACHE_TypeDef;
 
 #define FLASH_BASE 0x08000000u
 #define FLASH_R_BASE 0x40022000u
@@ -198,9 +194,5 @@ typedef struct {
 #define PWR_VOSR_VOS (3u << 16)
 #define PWR_VOSR_BOOSTEN (1u << 18)
 #define PWR_DBPR_DBP (1u << 0)
-
-#define ICACHE_CR_EN (1u << 0)
-#define ICACHE_CR_CACHEINV (1u << 1)
-#define ICACHE_SR_BUSYF (1u << 0)
 
 #endif

@@ -54,6 +54,7 @@ OTHERS = {
     "nucleo_f072rb": (128, 16, 48),  # DS9826
     "nucleo_f091rc": (256, 32, 48),  # DS10010
     "nucleo_u575zi_q": (2048, 768, 160),  # DS13737, without SRAM4
+    "nucleo_h563zi": (2048, 640, 250),  # DS14258
     "bluepill_f103c8": (64, 20, 64),  # DS5319: 72 MHz, of HSE alone
     "nucleo_f103rb": (128, 20, 64),
     "stm32f103ze": (512, 64, 64),  # DS5792
@@ -64,39 +65,29 @@ L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
 G4 = ("nucleo_g431rb", "nucleo_g474re")
 F7 = ("nucleo_f746zg", "nucleo_f767zi")
 F4 = ("nucleo_f446re", "nucleo_f429zi")  # above 168 MHz
+UM1724_BOARDS = "f446re f401re l452re l053r8 l073rz f334r8 f411re l476rg f072rb f091rc f103rb f302r8 f303re"
 # Virtual COM port of the ST-LINK: ST's user manual of each board.
 HOST_UARTS = {
+    **dict.fromkeys((f"nucleo_{each}" for each in UM1724_BOARDS.split()), ("USART2", "PA2", "PA3")),
     "nucleo_h743zi": ("USART3", "PD8", "PD9"),  # UM2407
     "nucleo_h723zg": ("USART3", "PD8", "PD9"),  # UM2407
     "nucleo_f746zg": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_f767zi": ("USART3", "PD8", "PD9"),  # UM1974
-    "nucleo_f446re": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_f401re": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l4r5zi": ("LPUART1", "PG7", "PG8"),  # UM2179
     "nucleo_l4r5zi_dbank0": ("LPUART1", "PG7", "PG8"),  # UM2179
-    "nucleo_l452re": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_l433rc_p": ("LPUART1", "PA2", "PA3"),  # UM2206
     "nucleo_l412kb": ("USART2", "PA2", "PA15"),  # UM1956
     "nucleo_g071rb": ("USART2", "PA2", "PA3"),  # UM2324
     "nucleo_g431rb": ("LPUART1", "PA2", "PA3"),  # UM2505
     "nucleo_g474re": ("LPUART1", "PA2", "PA3"),  # UM2505
     "nucleo_c031c6": ("USART2", "PA2", "PA3"),  # UM2953
-    "nucleo_l053r8": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_l073rz": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_wb55rg": ("USART1", "PB6", "PB7"),  # UM2435
-    "nucleo_f334r8": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_f411re": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_f412zg": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_f413zh": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_f429zi": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_g0b1re": ("USART2", "PA2", "PA3"),  # UM2324
-    "nucleo_l476rg": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_f072rb": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_f091rc": ("USART2", "PA2", "PA3"),  # UM1724
     "nucleo_u575zi_q": ("USART1", "PA9", "PA10"),  # UM2861
-    "nucleo_f103rb": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_f302r8": ("USART2", "PA2", "PA3"),  # UM1724
-    "nucleo_f303re": ("USART2", "PA2", "PA3"),  # UM1724
+    "nucleo_h563zi": ("USART3", "PD8", "PD9"),  # UM3115
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
 }
 # Clocks set by ST's firmware for the boards: HCLK, PCLK1, PCLK2 in MHz and flash wait states.
@@ -129,6 +120,7 @@ BUSES = {
     "nucleo_f072rb": (48, 48, 48, 1),
     "nucleo_f091rc": (48, 48, 48, 1),
     "nucleo_u575zi_q": (160, 160, 160, 4),
+    "nucleo_h563zi": (250, 250, 250, 5),
     **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (64, 32, 64, 2)),
     "nucleo_f302r8": (64, 32, 64, 2),
     "nucleo_f303re": (72, 36, 72, 2),
@@ -179,6 +171,7 @@ FLASHES = {
     "nucleo_f072rb": (3, 1, 4),
     "nucleo_f091rc": (3, 1, 4),
     "nucleo_u575zi_q": (3, 5, 16),  # 4 wait states and a cycle to the ICACHE
+    "nucleo_h563zi": (3, 6, 16),
     **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (3, 2, 8)),
     "nucleo_f302r8": (3, 2, 8),
     "nucleo_f303re": (3, 2, 8),
@@ -197,6 +190,7 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32wb": (32, 32 * 32, 8 * 32),  # RM0434
     "stm32f0": (4, 3 * 4, 0),  # RM0091: prefetch buffer
     "stm32u5": (16, 4 * KB, 4 * KB),  # RM0456: the ICACHE, a half each
+    "stm32h5": (16, 4 * KB, 4 * KB),  # RM0481: likewise
     "stm32f1": (8, 2 * 8, 0),  # PM0075: prefetch buffer
     "stm32f3": (8, 2 * 8, 0),  # RM0316: prefetch buffer
     "stm32l0": (4, 4 * 4, 2 * 4),  # RM0367: six buffers of a word
@@ -211,6 +205,7 @@ SETTINGS = {
     "stm32f3": set(),
     "stm32wb": {"vos"},
     "stm32u5": {"vos"},
+    "stm32h5": {"vos"},
     "stm32f4": {"vos", "overdrive"},
     "stm32f7": {"vos", "overdrive"},
     "stm32l4": {"vos", "boost", "vddio2"},
@@ -464,7 +459,7 @@ def test_the_table_fits_120_columns() -> None:
     print_boards(load_boards(), Console(file=output, width=120))
     *lines, less_sure = output.getvalue().splitlines()
     assert len(lines) == len(board_names()) + 1
-    assert less_sure.startswith("note: times and energies of nucleo_u575zi_q are less sure: Cortex-M33 ")
+    assert less_sure.startswith("note: times and energies of nucleo_h563zi, nucleo_u575zi_q are less sure: Cortex-M33 ")
     (row,) = (line for line in lines if "nucleo_l4r5zi " in line)
     assert row.split() == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "44", "12", "2", "LPUART1"]
 

@@ -15,6 +15,7 @@ from tinysplit.common.errors import InputError, UsageError
 MCO_BOARDS = {
     "nucleo_h743zi",  # UM2407
     "nucleo_h723zg",  # UM2407
+    "nucleo_h563zi",  # UM3115
     "nucleo_f746zg",  # UM1974
     "nucleo_f767zi",  # UM1974
     "nucleo_f446re",  # UM1724
@@ -60,6 +61,7 @@ PLL = {
     "nucleo_f072rb": (1, 6, 1),  # as in Zephyr's nucleo_f072rb.dts
     "nucleo_f091rc": (1, 6, 1),
     "nucleo_u575zi_q": (1, 20, 1),
+    "nucleo_h563zi": (2, 125, 2),
     "stm32f103ze": (1, 8, 1),
     "nucleo_f302r8": (2, 16, 1),  # as from HSI
     "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts

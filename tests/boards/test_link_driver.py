@@ -31,6 +31,7 @@ F09_TX = {*(f"DMA1_Channel{number}" for number in (2, 4, 7)), *(f"DMA2_Channel{n
 # each channel, RM0394 tables 41 and 42, RM0432 table 47 (DMAMUX), RM0433 and RM0468 tables DMAMUX1 assignment, RM0440
 # and RM0434 table DMAMUX.
 GENERAL_PURPOSE = {f"GPDMA1_Channel{number}" for number in range(16)}  # RM0456
+GPDMA_OF_8 = {f"GPDMA1_Channel{n}" for n in range(8)}
 IN_MANUALS = {
     ("nucleo_g071rb", "USART1"): ((50, None), (51, None)),
     ("nucleo_g071rb", "USART2"): ((52, None), (53, None)),
@@ -61,6 +62,8 @@ IN_MANUALS = {
     ("nucleo_wb55rg", "LPUART1"): ((16, None), (17, None)),
     ("nucleo_u575zi_q", "USART1"): ((24, GENERAL_PURPOSE), (25, GENERAL_PURPOSE)),
     ("nucleo_u575zi_q", "USART3"): ((28, GENERAL_PURPOSE), (29, GENERAL_PURPOSE)),
+    ("nucleo_h563zi", "USART2"): ((23, GPDMA_OF_8), (24, GPDMA_OF_8)),
+    ("nucleo_h563zi", "UART7"): ((33, GPDMA_OF_8), (34, GPDMA_OF_8)),
     ("nucleo_g431rb", "USART1"): ((24, None), (25, None)),
     ("nucleo_g474re", "LPUART1"): ((34, None), (35, None)),
     ("nucleo_h743zi", "USART2"): ((43, None), (44, None)),

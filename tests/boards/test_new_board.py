@@ -47,6 +47,8 @@ PARTS = (
     "stm32wb55cgu6",
     "stm32u585cit6",
     "stm32u575vgt6q",
+    "stm32h562rit6",
+    "stm32h573vit6",
     "stm32h742zgt6",  # two banks of flash and two of RAM, apart
     "stm32h753zit6",
 )
@@ -97,6 +99,7 @@ def test_every_line_has_parts() -> None:
         "stm32h7",
         "stm32wb",
         "stm32u5",
+        "stm32h5",
     ):
         for line in load_family(part).lines:
             assert all(any(fnmatch(name, pattern) for name in known) for pattern in line.parts)

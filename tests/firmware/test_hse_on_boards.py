@@ -27,6 +27,7 @@ RESET_HZ = {
     "stm32l4": 4_000_000,
     "stm32wb": 4_000_000,
     "stm32u5": 4_000_000,
+    "stm32h5": 32_000_000,
     "stm32g4": 16_000_000,
     "stm32f7": 16_000_000,
     "stm32h7": 64_000_000,
@@ -46,6 +47,7 @@ BOARDS = (
         "nucleo_g431rb",
         "nucleo_h743zi",
         "nucleo_u575zi_q",
+        "nucleo_h563zi",
     ),
     *CRYSTALS,
     *(

@@ -16,6 +16,7 @@ ORDER = (
     "dma",
     "rtc_registers",
     "device",
+    "icache",
     "gpdma_items",
     "markers",
     "interrupts",

@@ -21,6 +21,7 @@ ONE_A_FAMILY = (
     "nucleo_f303re",
     "nucleo_wb55rg",
     "nucleo_u575zi_q",
+    "nucleo_h563zi",
     "nucleo_f401re",
     "nucleo_l452re",
     "nucleo_g474re",

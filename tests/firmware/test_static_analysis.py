@@ -29,6 +29,7 @@ BOARDS = {
     "stm32f3": "nucleo_f303re",
     "stm32wb": "nucleo_wb55rg",
     "stm32u5": "nucleo_u575zi_q",
+    "stm32h5": "nucleo_h563zi",
     "stm32f4": "nucleo_f446re",
     "stm32f7": "nucleo_f746zg",
     "stm32h7": "nucleo_h743zi",

@@ -22,6 +22,7 @@ FAMILIES = (
         "nucleo_f303re",
         "nucleo_wb55rg",
         "nucleo_u575zi_q",
+        "nucleo_h563zi",
         "nucleo_f401re",
         "nucleo_f746zg",
         "nucleo_l452re",

@@ -33,6 +33,7 @@ PAIRS = [
     ("nucleo_wb55rg", "nucleo_f303re"),
     ("nucleo_f072rb", "nucleo_f091rc"),
     ("nucleo_u575zi_q", "nucleo_g071rb"),
+    ("nucleo_h563zi", "nucleo_l452re"),
     ("nucleo_f446re", "nucleo_h723zg"),
     ("nucleo_l433rc_p", "nucleo_l412kb"),
 ]

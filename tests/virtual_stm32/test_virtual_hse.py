@@ -12,6 +12,7 @@ from virtual_stm32.peripherals.families.stm32f3 import RccF3
 from virtual_stm32.peripherals.families.stm32f4 import RccF4
 from virtual_stm32.peripherals.families.stm32g0 import RccG0
 from virtual_stm32.peripherals.families.stm32g4 import RccG4
+from virtual_stm32.peripherals.families.stm32h5 import RccH5
 from virtual_stm32.peripherals.families.stm32h7 import RccH7
 from virtual_stm32.peripherals.families.stm32l0 import RccL0
 from virtual_stm32.peripherals.families.stm32l4 import RccL4
@@ -41,6 +42,7 @@ MAKERS: dict[str, Make] = {
     "g4": lambda hz: RccG4(cycle_of, hz),
     "wb": lambda hz: RccWb(cycle_of, hz),
     "u5": lambda hz: RccU5(cycle_of, hz),
+    "h5": lambda hz: RccH5(cycle_of, hz),
     "h7": lambda hz: RccH7(cycle_of, hz),
 }
 # Registers and values that multiply HSE of 8 MHz, and the frequency: chapter RCC of the reference manuals.
@@ -55,10 +57,12 @@ PLL_FROM_HSE = {
     "wb": ({0x108: 8 << 4, 0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
     "u5": ({0x28: 3 | 1 << 18, 0x34: 19}, 160 * MHZ),
     "g4": ({0x0C: 3 | 1 << 4 | 85 << 8 | 1 << 24}, 170 * MHZ),
+    "h5": ({0x28: 3 | 2 << 2 | 2 << 8 | 1 << 16, 0x34: 124 | 1 << 9}, 250 * MHZ),
     "h7": ({0x28: 2 | 1 << 4, 0x2C: 3 << 2 | 1 << 16, 0x30: 119 | 1 << 9}, 480 * MHZ),
 }
 # A value of the field PLLSRC for another source, or none; the F4 has only the two.
 OTHER_SOURCE = {"g0": (0x0C, 0), "l4": (0x0C, 1), "g4": (0x0C, 1), "wb": (0x0C, 1), "h7": (0x28, 1), "u5": (0x28, 1)}
+OTHER_SOURCE |= {"h5": (0x28, 2)}
 
 
 def make(family: str, hse_hz: int | None) -> Rcc:

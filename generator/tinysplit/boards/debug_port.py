@@ -9,9 +9,6 @@ from tinysplit.boards.family_schema import DebugWords
 from tinysplit.boards.schema import BoardFile
 
 DEVICE_ID_MASK = 0xFFF  # DEV_ID in DBGMCU_IDCODE
-# RDP: RM0368 and RM0390 section FLASH_OPTCR, RM0394, RM0432 and RM0444 section FLASH_OPTR, RM0433 and RM0468 section
-# FLASH_OPTSR_CUR; the values are those of Zephyr's flash_stm32f4x.c, too.
-FOR_EVER = 0xCC  # level 2; any other value is level 1, or 0 (`DebugPort.unprotected`)
 
 
 @dataclass(frozen=True)
@@ -63,6 +60,8 @@ class DebugPort:
     protection_address: int
     protection_shift: int
     unprotected: int  # RDP of level 0
+    for_ever: int  # and of level 2
+    has_product_state: bool  # in place of RDP
     option_registers: Mapping[str, int]  # addresses by their names, that with the protection first
     settings: Mapping[str, int]  # addresses of registers of flash and clocks
     openocd_target: str  # "stm32g0x": target/stm32g0x.cfg
@@ -107,6 +106,8 @@ def load_debug_port(name: str) -> DebugPort:
         protection_address=registers.protection_address,
         protection_shift=registers.protection_shift,
         unprotected=registers.unprotected,
+        for_ever=registers.for_ever,
+        has_product_state=registers.has_product_state,
         option_registers={registers.protection_register: registers.protection_address, **file.debug.option_registers},
         settings=registers.registers,
         openocd_target=registers.openocd_target,

@@ -18,7 +18,7 @@ from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.schema import Corrections
 from tinysplit.common.errors import InputError, ToolError
 
-_NOT_FOR_DATA = ("itcm", "backup", "ccm")  # DMA does not reach the last one
+_NOT_FOR_DATA = ("itcm", "backup", "bkpsram", "ccm")  # DMA does not reach the last one
 _NOT_FOR_CODE = ("eeprom", "itcm_flash")  # the last one is the flash of the F7 once more, on another bus
 _SECURE, _NOT_SECURE = "_s", "_ns"  # behind the names of memories
 _APART = ("dtcm",)  # never merged with the SRAM behind it, which is slower

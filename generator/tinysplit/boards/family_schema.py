@@ -69,7 +69,11 @@ class DebugWords(FileModel):
 
 
 class DebugRegisters(FileModel):
-    """Target file and flash driver of OpenOCD, and the registers that tell part and read-out protection."""
+    """Target file and flash driver of OpenOCD, and the registers that tell part and read-out protection (RDP).
+
+    RDP: RM0368 and RM0390 section FLASH_OPTCR, RM0394, RM0432 and RM0444 section FLASH_OPTR, RM0433 and RM0468 section
+    FLASH_OPTSR_CUR; the values are those of Zephyr's flash_stm32f4x.c, too.
+    """
 
     openocd_target: str
     openocd_flash_driver: str  # as in "stm32l4x unlock 0"
@@ -78,6 +82,8 @@ class DebugRegisters(FileModel):
     protection_shift: Literal[0, 8]  # lowest bit of RDP
     protection_register: str  # the option register that has it
     unprotected: PositiveInt = 0xAA  # RDP of level 0
+    for_ever: PositiveInt = 0xCC  # RDP of level 2; any other value is level 1
+    has_product_state: bool = False  # in place of RDP: left by debug authentication
     registers: dict[str, PositiveInt]  # addresses of what tells the settings of flash and clocks
     empty_check: EmptyCheck | None = None
     words: DebugWords

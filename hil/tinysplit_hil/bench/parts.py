@@ -7,7 +7,7 @@ from functools import partial
 from rich.console import Console
 
 from tinysplit.boards.board import board_title
-from tinysplit.boards.debug_port import FOR_EVER, DebugPort
+from tinysplit.boards.debug_port import DebugPort
 from tinysplit.common.errors import ToolError
 from tinysplit.common.progress import steps
 from tinysplit.common.tables import counted
@@ -65,7 +65,10 @@ def reason_in_options(part: ProbedPart, options: int) -> str | None:
     """Return what the option bytes of a part have against its image."""
     port, flag = part.port, part.port.bank_flag
     protection = port.protection(options)
-    if protection == FOR_EVER:
+    if port.has_product_state and protection != port.unprotected:
+        how = "for ever" if protection == port.for_ever else "which debug authentication alone can take back (AN6008)"
+        return f"its product state is {protection:#x}, not Open, {how}: use another board"
+    if protection == port.for_ever:
         return "read-out protection level 2 is on, for ever: use another board"
     if protection != port.unprotected:
         return f"read-out protection is on: remove it, which erases the flash: {unlock_command(port, part.probe)}"

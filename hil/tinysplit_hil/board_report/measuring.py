@@ -33,6 +33,7 @@ _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32f7": 0x600,
     "stm32l4": 0x700,
     "stm32g4": 0x700,
+    "stm32h5": 0x200,
     "stm32h7": 0x600,
     "stm32wb": 0x700,
     "stm32u5": 0x200,

@@ -14,7 +14,6 @@ from virtual_stm32.debug.core_debug import DEMCR, DHCSR, CoreDebug
 from virtual_stm32.debug.device import DeviceWords
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.machine import Machine
-from virtual_stm32.peripherals.flash.controller import FOR_EVER
 from virtual_stm32.peripherals.reset import BoardResetError, ResetCause
 
 _SYSTEM_CONTROL = range(0xE000E000, 0xE000F000)  # registers that a core lacks read as 0 (Arm DDI 0403, B3.2)
@@ -77,7 +76,7 @@ class DebuggedPart(MemoryBus):
     @property
     def is_open(self) -> bool:
         """Whether the debug port works: with supply, and without read-out protection level 2."""
-        return self._now_ps() >= self._powers_up_ps and self.machine.chip.flash.protection != FOR_EVER
+        return self._now_ps() >= self._powers_up_ps and not self.machine.chip.flash.closes_debug
 
     def reset_pin(self) -> None:
         """Reset the board by NRST."""

@@ -36,6 +36,7 @@ _WRAP_BYTES = {
 }  # DDI 0432, 0484, 0337, 0439, 0489: AHB-AP, TAR
 _APB_PORT = 0x54770002
 _DEBUG_APB, _DBGMCU_ON_APB = 2, 0xE00E1000  # of the H7: number of its access port, and DBGMCU behind it
+_CORE_PORT = {"stm32h5": 1}  # number of the access port to the core; of others 0
 _ST = 0x041  # in the boundary scan's IDCODE: version 0, part 0x6000 + device id, manufacturer ST
 
 
@@ -116,7 +117,7 @@ def open_probes(rig: VirtualRig) -> Iterator[ProbeServer]:
 
 def _access_ports(part: DebuggedPart, board: Board) -> Iterator[tuple[int, AccessPort]]:
     core = board.device.core
-    yield 0, AccessPort(_AHB_PORTS[core], part, _WRAP_BYTES[core])
+    yield _CORE_PORT.get(board.device.family, 0), AccessPort(_AHB_PORTS[core], part, _WRAP_BYTES[core])
     if board.device.family == "stm32h7":
         yield _DEBUG_APB, AccessPort(_APB_PORT, _DebugApb(part))
 

@@ -23,6 +23,7 @@ from virtual_stm32.peripherals.families.stm32f4 import stm32f4
 from virtual_stm32.peripherals.families.stm32f7 import stm32f7
 from virtual_stm32.peripherals.families.stm32g0 import stm32g0
 from virtual_stm32.peripherals.families.stm32g4 import stm32g4
+from virtual_stm32.peripherals.families.stm32h5 import stm32h5
 from virtual_stm32.peripherals.families.stm32h7 import stm32h7
 from virtual_stm32.peripherals.families.stm32l0 import stm32l0
 from virtual_stm32.peripherals.families.stm32l4 import stm32l4
@@ -50,6 +51,7 @@ FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32f7": stm32f7,
     "stm32g0": stm32g0,
     "stm32g4": stm32g4,
+    "stm32h5": stm32h5,
     "stm32h7": stm32h7,
     "stm32l0": stm32l0,
     "stm32l4": stm32l4,

@@ -24,6 +24,7 @@ CONTROLLERS = (
     "nucleo_f303re",
     "nucleo_wb55rg",
     "nucleo_u575zi_q",
+    "nucleo_h563zi",
     "nucleo_f401re",
     "nucleo_l4r5zi",
     "nucleo_g431rb",

@@ -19,7 +19,15 @@ G0, F4, L4, H7, G4 = FAMILIES = (
     "nucleo_h743zi",
     "nucleo_g474re",
 )
-OTHERS = ("nucleo_f746zg", "nucleo_f303re", "nucleo_wb55rg", "nucleo_f072rb", "nucleo_u575zi_q", "nucleo_f103rb")
+OTHERS = (
+    "nucleo_f746zg",
+    "nucleo_f303re",
+    "nucleo_wb55rg",
+    "nucleo_f072rb",
+    "nucleo_u575zi_q",
+    "nucleo_h563zi",
+    "nucleo_f103rb",
+)
 TWO = (G0, F4)
 CUT = LineFaults(cuts_ps=((0, 10**15),))
 FIRST, SECOND = (0, "USART1"), (1, "USART1")

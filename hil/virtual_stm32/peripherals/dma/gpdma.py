@@ -1,4 +1,4 @@
-"""The GPDMA of the STM32U5 (RM0456): bytes between UARTs and memory; a channel repeats by an item that loads itself."""
+"""GPDMA1 of the STM32U5 (RM0456) and H5 (RM0481): bytes between UARTs and memory; an item that loads itself repeats."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from virtual_stm32.peripherals.dma.controller import (
     RequestRouter,
 )
 
-NAME, BASE, CHANNELS = "GPDMA1", 0x40020000, 16
+NAME, BASE = "GPDMA1", 0x40020000
 _FIRST, _STRIDE = 0x50, 0x80
 _CLBAR, _CFCR, _CSR, _CCR, _CTR1, _CTR2, _CBR1, _CSAR, _CDAR, _CLLR = (
     *(0x00, 0x0C, 0x10, 0x14, 0x40, 0x44, 0x48, 0x4C, 0x50),
@@ -171,9 +171,9 @@ class GpdmaRequests(RequestRouter):
         return self._names.get(number, f"{number}")
 
 
-def gpdma(builder: DmaBuilder, *, requests: dict[int, str]) -> DmaSystem:
+def gpdma(builder: DmaBuilder, *, requests: dict[int, str], channels: int) -> DmaSystem:
     """Return GPDMA1, whose channels select their requests."""
     selection = GpdmaRequests(requests)
     lines = RequestLines(builder.lines, selection)
-    channels = builder.new_channels([(f"{NAME} channel {n}", f"{NAME}_Channel{n}") for n in range(CHANNELS)])
-    return builder.system((BASE, Gpdma(channels, builder.ports.memories, lines, selection)))
+    own = builder.new_channels([(f"{NAME} channel {n}", f"{NAME}_Channel{n}") for n in range(channels)])
+    return builder.system((BASE, Gpdma(own, builder.ports.memories, lines, selection)))

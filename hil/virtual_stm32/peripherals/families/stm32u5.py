@@ -16,7 +16,8 @@ from virtual_stm32.peripherals.dma.gpdma import gpdma
 from virtual_stm32.peripherals.exti import Exti, ExtiLayout
 from virtual_stm32.peripherals.families.family import Family, StopMode, check_hz
 from virtual_stm32.peripherals.flash.cells import FlashCells
-from virtual_stm32.peripherals.flash.stm32u5 import FlashU5, IcacheU5
+from virtual_stm32.peripherals.flash.icache import Icache
+from virtual_stm32.peripherals.flash.stm32u5 import FlashU5
 from virtual_stm32.peripherals.rcc import (
     ClockGate,
     ClockLimits,
@@ -185,7 +186,7 @@ def stm32u5(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
     """Return the peripherals of an STM32U5."""
     cycle_after = clock.cycle_after
     rcc = RccU5(cycle_after, board.hse_hz)
-    icache = IcacheU5()
+    icache = Icache()
     flash = FlashU5(cells, cycle_after, icache)
     pwr = PwrU5(rcc, cycle_after)
     rtc = RtcV3(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
@@ -203,7 +204,7 @@ def stm32u5(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
         gpio_base=0x42020000,
         ports="ABCDEFGHI",
         usart=UsartV2,
-        dma=partial(gpdma, requests=requests.U5),
+        dma=partial(gpdma, requests=requests.U5, channels=16),
         check=lambda: check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz()),
         stop=StopMode(
             rtc=(0x46007800, rtc),

@@ -50,6 +50,7 @@ class FlashController(Registers):
     option_defaults: ClassVar[Mapping[int, int]]  # as delivered, by the offset of their register
     protection_register: ClassVar[int]
     protection_shift: ClassVar[int]
+    unprotected, for_ever = UNPROTECTED, FOR_EVER
     corrected_bytes: ClassVar[int]  # of a word with an error correction of its own, 0 without
     empty_flag: ClassVar[tuple[int, int] | None] = None  # of the empty check: offset of its register, and its mask
 
@@ -73,7 +74,12 @@ class FlashController(Registers):
     @property
     def is_protected(self) -> bool:
         """Read-out protection level 1 or 2: no access to the flash from a debugger."""
-        return self.protection != UNPROTECTED
+        return self.protection != self.unprotected
+
+    @property
+    def closes_debug(self) -> bool:
+        """Level 2: the debug port is off, for ever."""
+        return self.protection == self.for_ever
 
     @property
     def access_control(self) -> int:
@@ -161,8 +167,8 @@ class FlashController(Registers):
         Level 2 is for ever. Raises NotModelledError for an attempt to leave it.
         """
         before = self.protection
-        if before == FOR_EVER:
+        if before == self.for_ever:
             raise NotModelledError("option bytes cannot be changed at read-out protection level 2")
         self.cells.options.update(values)
-        if before != UNPROTECTED and self.protection == UNPROTECTED:
+        if before != self.unprotected and self.protection == self.unprotected:
             self.cells.erase(0, self.cells.size_bytes)

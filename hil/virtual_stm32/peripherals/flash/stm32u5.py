@@ -1,39 +1,17 @@
-"""The flash controller of the STM32U5 (RM0456): that of the L4 at other offsets, for quad words; and its ICACHE."""
+"""The flash controller of the STM32U5 (RM0456): that of the L4 at other offsets, for quad words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
 
-from virtual_stm32.peripherals.base import Registers
 from virtual_stm32.peripherals.flash.cells import FlashCells
+from virtual_stm32.peripherals.flash.icache import Icache
 from virtual_stm32.peripherals.flash.stm32l4 import FlashL4
 
 _OFFSETS = {0x00: 0x00, 0x08: 0x08, 0x10: 0x0C, 0x20: 0x10, 0x28: 0x14, 0x30: 0x18, 0x40: 0x20}  # those of the L4
 _WRP = ((0x58, 0x5C), (0x68, 0x6C))
-_OPTR, _CACHE_IS_ON = 0x20, 1 << 9
-_EN, _CACHEINV = 1, 2
-_LATENCY = 0xF
-
-
-class IcacheU5(Registers):
-    """ICACHE: EN and CACHEINV; that is over at once. `changed` is called with whether it is on."""
-
-    def __init__(self) -> None:
-        super().__init__("ICACHE", {0x00: 4, 0x04: 0})
-        self.changed: Callable[[], None] = lambda: None
-        self.is_on = False
-
-    @override
-    def store(self, offset: int, value: int, now: int) -> None:
-        if offset:
-            return
-        self.words[0] = value & ~_CACHEINV
-        if value & _CACHEINV:
-            self.is_on = False
-            self.changed()
-        self.is_on = bool(value & _EN)
-        self.changed()
+_OPTR = 0x20
 
 
 class FlashU5(FlashL4):
@@ -46,10 +24,10 @@ class FlashU5(FlashL4):
     empty_flag = None
     toggled = 0
 
-    def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int], icache: IcacheU5) -> None:
+    def __init__(self, cells: FlashCells, cycle_after: Callable[[int, int], int], icache: Icache) -> None:
         super().__init__(cells, cycle_after)
         self._icache = icache
-        icache.changed = self._cache_changed
+        icache.connect(self._cache_changed)
 
     def _cache_changed(self) -> None:
         self.changed()
@@ -57,7 +35,7 @@ class FlashU5(FlashL4):
     @property
     @override
     def access_control(self) -> int:
-        return super().access_control & _LATENCY | (_CACHE_IS_ON if self._icache.is_on else 0)
+        return self._icache.access_control(super().access_control)
 
     @override
     def read(self, offset: int, now: int) -> int:
