@@ -173,11 +173,11 @@ class Kernel(ABC):
 
     def quantized_work(self, layer: Layer, quantized: QuantizedLayer) -> Work:
         """Return the work for `layer`, which is that of `quantized` or rows of it, by its weights and formats."""
-        return self.exact_work(self.work(quantized.stored(layer), Widths.of(quantized.formats)), quantized)
+        stored = quantized.stored(layer)
+        return self.exact_work(stored, self.work(stored, Widths.of(quantized.formats)), quantized)
 
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        """Return `work` with the parts that were estimates before weights and values had formats."""
-        layer = quantized.layer
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
+        """Return `work` for `layer` with the parts that were estimates before weights and values had formats."""
         if isinstance(layer, AveragePool):
             return {**work, **exact_average_work(quantized, layer, work)}
         return {**work, **exact_sum_parts(quantized, layer)} if isinstance(layer, Add) else work

@@ -56,10 +56,10 @@ class Direct(Kernel):
         return expected_concat_work(layer, 1) if isinstance(layer, Concat) else super().work(layer, widths)
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
-        if isinstance(quantized.layer, Concat):
-            return {**work, **exact_concat_parts(quantized, quantized.layer)}
-        return super().exact_work(work, quantized)
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
+        if isinstance(layer, Concat):
+            return {**work, **exact_concat_parts(quantized, layer)}
+        return super().exact_work(layer, work, quantized)
 
     @override
     def load_bytes(self, layer: Layer, widths: Widths) -> float:

@@ -52,14 +52,14 @@ def sum_work(layer: Add, lanes: int) -> Work:
     return _lane_work(layer, lanes, halvings=1, sums=1, clamps=has_clamp, whole=not has_clamp)
 
 
-def exact_sum_work(quantized: QuantizedLayer, lanes: int, found: "LaneSum | None") -> Work:
-    """Return the work of a sum with its formats; `found` as the kernel uses it."""
-    (low, high), y, size = quantized.clamp, quantized.formats.y, quantized.layer.out_shape.size
+def exact_sum_work(quantized: QuantizedLayer, layer: Layer, lanes: int, found: "LaneSum | None") -> Work:
+    """Return the work of a sum, or rows of it, with its formats; `found` as the kernel uses it."""
+    (low, high), y, size = quantized.clamp, quantized.formats.y, layer.out_shape.size
     if found is None:
         return {"rest": size % 4, "element": size}
     clamps = (low > y.low) + (high < y.high)
     whole = found.sums > 0 and low == y.low
-    return _lane_work(quantized.layer, lanes, halvings=found.halvings, sums=found.sums, clamps=clamps, whole=whole)
+    return _lane_work(layer, lanes, halvings=found.halvings, sums=found.sums, clamps=clamps, whole=whole)
 
 
 def _lane_work(layer: Layer, lanes: int, **of_a_word: float) -> Work:

@@ -237,7 +237,7 @@ class Packed(OneWindow):
         return {**work, "group": work["loop"] * expected_groups(layer)}
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
         return {**work, "group": work["loop"] * len(Packing.of(quantized).groups)}
 

@@ -78,7 +78,7 @@ class Streamed(Kernel):
         return work | (common.windows_work(layer, widths, 1) if copies else {})
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # zero points make groups of one input
         signed = common.is_signed(quantized)
         values = work.get(_values(signed), work.get(_values(not signed), 0.0))

@@ -74,15 +74,15 @@ class Swar(Kernel):
         return sum_work(layer, BYTES_IN_WORD) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how words are added
-        if isinstance(quantized.layer, Add):
-            return exact_sum_work(quantized, BYTES_IN_WORD, _sum(quantized))
-        if isinstance(quantized.layer, Concat):
+        if isinstance(layer, Add):
+            return exact_sum_work(quantized, layer, BYTES_IN_WORD, _sum(quantized))
+        if isinstance(layer, Concat):
             shifts = self.context(quantized).shifts
-            parts = exact_concat_parts(quantized, quantized.layer, shifts)
-            return {**concat_work(quantized.layer, BYTES_IN_WORD, shifts), **parts}
-        return super().exact_work(work, quantized)
+            parts = exact_concat_parts(quantized, layer, shifts)
+            return {**concat_work(layer, BYTES_IN_WORD, shifts), **parts}
+        return super().exact_work(layer, work, quantized)
 
     @override
     def context(self, quantized: QuantizedLayer) -> SwarContext:

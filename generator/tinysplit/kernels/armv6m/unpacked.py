@@ -91,7 +91,7 @@ class Unpacked(Kernel):
         return {**pixels_work(layer, widths, _passes(layer)), **own}
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
         packing = Packing.of(quantized)
         groups, loops = len(packing.groups), work["unpacked"] // packing.unroll

@@ -179,7 +179,7 @@ class DualMac(Kernel):
         return {**sum_of(*(part_work(part) for part in parts)), "call": calls - 1}
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how outputs are requantized and clamped
         return exactly_clamped(work, quantized, _epilogue(quantized))
 

@@ -83,15 +83,15 @@ class Lanes(Kernel):
         return sum_work(layer, WORD_BITS // widths.x) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how words are added
-        if isinstance(quantized.layer, Add):
-            return exact_sum_work(quantized, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
-        if isinstance(quantized.layer, Concat):
+        if isinstance(layer, Add):
+            return exact_sum_work(quantized, layer, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
+        if isinstance(layer, Concat):
             shifts = concat_shifts(quantized)
-            parts = exact_concat_parts(quantized, quantized.layer, shifts)
-            return {**concat_work(quantized.layer, WORD_BITS // quantized.formats.y.bits, shifts), **parts}
-        return super().exact_work(work, quantized)
+            parts = exact_concat_parts(quantized, layer, shifts)
+            return {**concat_work(layer, WORD_BITS // quantized.formats.y.bits, shifts), **parts}
+        return super().exact_work(layer, work, quantized)
 
     @override
     def context(self, quantized: QuantizedLayer) -> LanesContext:

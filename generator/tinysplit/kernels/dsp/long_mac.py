@@ -113,9 +113,9 @@ class LongMac(Kernel):
         return _work(layer, Packing.expected(layer).groups)
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # weights decide about groups, formats how outputs are requantized and clamped
-        exact = _work(quantized.layer, Packing.of(quantized).groups)
+        exact = _work(layer, Packing.of(quantized).groups)
         return exactly_clamped({**work, **exact}, quantized, Epilogue.of(quantized))
 
     @override

@@ -142,7 +142,7 @@ class Planes(Kernel):
         } | clamped_work(layer, {"four": rows * fours, last: rows * (width % 4)})
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how outputs are requantized and clamped
         return exactly_clamped(work, quantized, _epilogue(quantized))
 

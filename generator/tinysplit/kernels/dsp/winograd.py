@@ -93,9 +93,9 @@ class Winograd(Kernel):
         } | clamped_work(layer, {"output": layer.out_shape.size})
 
     @override
-    def exact_work(self, work: Work, quantized: QuantizedLayer) -> Work:
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how outputs are rounded
-        return exactly_clamped(work, quantized, Epilogue.of(quantized)) if quantized.layer.rounding else work
+        return exactly_clamped(work, quantized, Epilogue.of(quantized)) if layer.rounding else work
 
     @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
