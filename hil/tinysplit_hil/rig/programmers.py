@@ -125,6 +125,7 @@ _FAILURES: Mapping[str, tuple[str, ...]] = {
         "scan chain interrogation failed",
     ),
     "pyOCD does not know the part: install its pack (`pyocd pack install PART`)": (r"Target type \S+ not recognized",),
+    "OpenOCD does not know the part: use ST's, a newer one, or STM32CubeProgrammer": (r"Can't find target/\S+\.cfg",),
     "the flash is protected: remove the protection with STM32CubeProgrammer, which erases it": (
         "(?i)read[- ]?(out)?[- ]?protect",
         "device protected",

@@ -115,6 +115,7 @@ def test_words_are_found_in_the_output(name: ProgrammerName, output: str, words:
         ("Error: libusb_open() failed with LIBUSB_ERROR_ACCESS\nError: open failed", "no permission to open the probe"),
         ("Error: libusb_claim_interface() failed with LIBUSB_ERROR_BUSY\nError: open failed", "the probe is in use"),
         ("Error: Error on socket 'remote_bitbang_fill_buf': errno==104, message: Connection", "the probe is in use"),
+        ("embedded:startup.tcl:28: Error: Can't find target/stm32h5x.cfg", "OpenOCD does not know the part: use ST's"),
         ("Error: Error on socket 'Failed to connect': errno==9, message: Bad file", "the probe is not connected"),
         ("Error: init mode failed (unable to connect to the target)", "the probe does not reach the part"),
         ("Error: stm32x device protected", "the flash is protected"),
