@@ -328,11 +328,11 @@ class Machine:
         self.clock.known_ps = known_ps
         self.state.may_overrun = True
         try:
-            while self._wake():
+            while not self.is_waiting or self._wake():
                 self._settle()
                 self.state.deadline = self._next_event()
                 self.state.horizon = self._horizon()
-                if self.clock.ps(self.cycles) > horizon_ps:
+                if self.clock.ps(self.state.cycles) > horizon_ps:
                     return
                 self.state.steps = int(self._run_control.is_stepping)
                 self.emulator.run()
@@ -414,7 +414,7 @@ class Machine:
 
     def _settle(self) -> None:
         """Process the events that are due, and enter a pending exception."""
-        self._advance(self.cycles)
+        self._advance(self.state.cycles)
         self._protection.settle()
         number = None if self._run_control.masks_interrupts else self.nvic.next()
         self.state.is_pending = number is not None

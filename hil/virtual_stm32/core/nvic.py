@@ -41,9 +41,11 @@ class Nvic:
         candidates = self.pending & self.enabled
         if not candidates:
             return None
-        best = min(candidates, key=lambda number: (self.priorities.get(number, 0), number))
-        current = min((self.priorities.get(number, 0) for number in self.active), default=THREAD_PRIORITY)
-        return best if self.priorities.get(best, 0) < current else None
+        priority = self.priorities.get
+        ranks = [(priority(number, 0), number) for number in candidates]
+        wanted, best = ranks[0] if len(ranks) == 1 else min(ranks)
+        current = min([priority(number, 0) for number in self.active]) if self.active else THREAD_PRIORITY
+        return best if wanted < current else None
 
     def enter(self, number: int) -> None:
         """Make an exception active."""

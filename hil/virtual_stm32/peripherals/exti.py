@@ -101,9 +101,13 @@ class Exti(Registers):
         """Return the time of the next edge of a line that is not masked, FOREVER for none."""
         return min((ps for _, ps in self._edges()), default=FOREVER)
 
+    @property
+    def _armed(self) -> int:
+        return self.words[self._layout.mask] & self.words[self._layout.falling] & ~self.words[self._layout.pending]
+
     def _edges(self) -> list[tuple[int, int]]:
         """Return lines with their next edges, but for those that are pending."""
-        armed = self.words[self._layout.mask] & self.words[self._layout.falling] & ~self.words[self._layout.pending]
+        armed = self._armed
         edges = []
         for pin, next_start in self.pins if armed else ():
             if armed >> pin.number & 1 and self._selection.port(pin.number) == pin.port:
@@ -113,7 +117,7 @@ class Exti(Registers):
 
     @override
     def next_event(self) -> int | None:
-        ps = self.next_ps()
+        ps = self.next_ps() if self._armed else FOREVER
         return None if ps >= FOREVER else self._clock.cycle(ps)
 
     @override
