@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from models import onnx_builder
-from session import compiler_cache, profiles, shared_folder
+from session import compiler_cache, profiles, program_cache, shared_folder
 from session.fake_clock import FakeClock
 from tinysplit.boards import board_files
 from tinysplit.common import progress
@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if shared_folder.begin():
         config.add_cleanup(shared_folder.end)
         compiler_cache.use(shared_folder.path())
+        program_cache.use()
         if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):  # the programs that tests start would compile all they import
             os.environ["PYTHONPYCACHEPREFIX"] = str(shared_folder.path() / "bytecode")
 

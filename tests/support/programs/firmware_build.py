@@ -4,10 +4,11 @@ network which is easy to compute by hand.
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from session import program_cache
 from tinysplit.boards.board import Board, Uart
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
@@ -15,6 +16,7 @@ from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.platformio_ini import COMPILER, Flags, Parts, macros
+from tinysplit.common.output_folder import source_files
 from tinysplit.common.project_files import APPLICATION_HEADER
 from tinysplit.project.manifest import Project
 
@@ -268,9 +270,22 @@ def build(
 
 def linked_elf(folder: Path, board: Board) -> Path:
     """Return the ELF of a project whose files are written."""
-    linked = link_project(folder, board)
-    assert linked.returncode == 0, linked.stderr
-    return folder / "firmware.elf"
+
+    def link() -> None:
+        linked = link_project(folder, board)
+        assert linked.returncode == 0, linked.stderr
+
+    return program_cache.kept(folder / "firmware.elf", program_parts(folder, board), link)
+
+
+def program_parts(folder: Path, board: Board, sources: Sequence[Path] = ()) -> Iterator[str | bytes]:
+    """Yield what the ELF of a project, or of some of its sources, follows from, but for the compiler."""
+    yield repr((sources, board.device.core, macros(board), FLAGS, LANGUAGE_FLAGS, WARNINGS, INCLUDES, LINKING))
+    yield CHECKSUM.read_bytes()
+    for path in source_files(folder):
+        if path.is_file() and path.suffix not in {".o", ".elf", ".md"}:
+            yield str(path.relative_to(folder))
+            yield path.read_bytes()
 
 
 def build_folder(project: Project, out: Path) -> BuildReport:

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from programs.firmware_build import WARNINGS, link_sources
+from programs.firmware_build import WARNINGS, link_sources, program_parts
+from session import program_cache
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriving
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
@@ -147,6 +148,9 @@ def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: 
     values = {name: int(value) for name, value in vars(traffic).items()}
     (folder / "src" / "test_main.c").write_text(MAIN.format(**values))
     sources = [path.relative_to(folder) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]
-    linked = link_sources(folder, board, [Path("src/test_main.c"), *sources], *WARNINGS)
-    assert linked.returncode == 0, linked.stderr
-    return folder / "firmware.elf"
+
+    def link() -> None:
+        linked = link_sources(folder, board, [Path("src/test_main.c"), *sources], *WARNINGS)
+        assert linked.returncode == 0, linked.stderr
+
+    return program_cache.kept(folder / "firmware.elf", program_parts(folder, board, sources), link)
