@@ -43,18 +43,26 @@ class _Equal:
         values |= {name: values[name].shape for name in trained & values.keys()}
         own = (value if isinstance(value, Hashable) else _Same(value) for value in values.values())
         self._key = (type(layer), len(layer.inputs), *own)
-        self._hash = hash(self._key)
 
     @override
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._key)
 
     @override
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Equal) and self._key == other._key
 
 
-_equal = lru_cache(_MOST_LAYERS)(_Equal)
+@lru_cache(_MOST_LAYERS)
+def _first(equal: _Equal) -> Layer:
+    """Return the first of equal layers."""
+    return equal.layer
+
+
+@lru_cache(_MOST_LAYERS)
+def _first_equal(layer: Layer, trained: frozenset[str]) -> Layer:
+    """Return the first layer that is equal to `layer`: only itself is equal to it."""
+    return _first(_Equal(layer, trained))
 
 
 def of_equal_layers(costs: F) -> F:
@@ -68,12 +76,10 @@ def of_equal_shapes(costs: F) -> F:
 
 
 def _kept(costs: F, trained: frozenset[str]) -> F:
-    @lru_cache(_MOST_RESULTS)
-    def kept(owner: Any, equal: _Equal, *rest: Any) -> Any:  # noqa: ANN401 (whatever the method takes)
-        return costs(owner, equal.layer, *rest)
+    kept = lru_cache(_MOST_RESULTS)(costs)
 
     @wraps(costs)
-    def of_layer(owner: Any, layer: Layer, *rest: Any) -> Any:  # noqa: ANN401
-        return kept(owner, _equal(layer, trained), *rest)
+    def of_layer(owner: Any, layer: Layer, *rest: Any) -> Any:  # noqa: ANN401 (whatever the method takes)
+        return kept(owner, _first_equal(layer, trained), *rest)
 
     return cast("F", of_layer)

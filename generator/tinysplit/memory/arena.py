@@ -175,12 +175,26 @@ def allocate(buffers: Sequence[Buffer[Key]], enough_bytes: int = 0) -> Arena[Key
     Then bisects for a smaller arena, with backtracking. The result is not always optimal, since the problem is NP-hard;
     `tests/memory/test_arena.py` bounds the gap to the largest sum of live sizes.
     """
-    return _allocated(tuple(buffers), enough_bytes) if buffers else Arena({}, 0)
+    if not buffers:
+        return Arena({}, 0)
+    begin = min(buffer.first for buffer in buffers)
+    numbers = {buffer.key: number for number, buffer in enumerate(buffers)}
+    words = tuple(
+        Buffer(
+            number,
+            aligned(buffer.size_bytes),
+            buffer.first - begin,
+            buffer.last - begin,
+            tuple((numbers[key], in_place) for key, in_place in buffer.in_place if key in numbers),
+        )
+        for number, buffer in enumerate(buffers)
+    )
+    arena = _allocated(words, enough_bytes)
+    return Arena({buffers[number].key: offset for number, offset in arena.offsets.items()}, arena.size_bytes)
 
 
-@lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many splits, share their buffers
-def _allocated(buffers: tuple[Buffer[Key], ...], enough_bytes: int) -> Arena[Key]:
-    words = [Buffer(b.key, aligned(b.size_bytes), b.first, b.last, b.in_place) for b in buffers]
+@lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many places and splits, have equal buffers
+def _allocated(words: tuple[Buffer[int], ...], enough_bytes: int) -> Arena[int]:
     bound_bytes = max(live_bytes(words, step) for step in {buffer.first for buffer in words})
     orders = _first_orders(words)
     least_bytes = max(bound_bytes, enough_bytes)

@@ -110,7 +110,7 @@ class BitWidths:
 
     def of_layer(self, layer: Layer) -> Widths:
         """Return the bit widths of a layer's kernel; of several inputs the widest counts."""
-        x = max(self.values[name] for name in layer.inputs)
+        x = max(map(self.values.__getitem__, layer.inputs))
         return Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
 
     def with_value(self, graph: Graph, name: str, bits: int) -> Self:

@@ -198,7 +198,7 @@ class _SameWeights:
     x_high: int
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 12)
 def _expected_groups(weights: _SameWeights) -> int:
     magnitudes = _expected_magnitudes(weights.layer)
     inputs, unroll = padded_inputs(weights.layer)

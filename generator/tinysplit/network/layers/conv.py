@@ -1,6 +1,7 @@
 """Convolution: any kernel, stride, dilation, padding and number of groups."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ class Conv(WeightedLayer):
     window: Window
     groups: int = 1
 
-    @property
+    @cached_property
     @override
     def out_shape(self) -> Shape:
         """Shape of the output."""

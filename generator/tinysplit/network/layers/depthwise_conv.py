@@ -1,6 +1,7 @@
 """Depthwise convolution: one kernel per channel (channel multipliers above 1 are grouped convolutions)."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +24,7 @@ class DepthwiseConv(WeightedLayer):
 
     window: Window
 
-    @property
+    @cached_property
     @override
     def out_shape(self) -> Shape:
         """Shape of the output."""
