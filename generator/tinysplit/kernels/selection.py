@@ -97,8 +97,9 @@ def choose(
     if len(competing) == 1:
         return competing[0]
     waits, fastest = cache(waits), competing[0]
+    predicted = {each: predicted_cycles(table, each, layer, core, widths) for each in competing}
     for each in competing[1:]:
-        cycles, others = (predicted_cycles(table, kernel, layer, core, widths) for kernel in (each, fastest))
+        cycles, others = predicted[each], predicted[fastest]
         if cycles is None or others is None:
             continue
         own, least = waits(each), waits(fastest)

@@ -5,7 +5,7 @@ that is idle while the layer runs: no arena grows over the RAM of its board for 
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from itertools import chain
 from typing import NamedTuple, Self
@@ -38,7 +38,7 @@ class LayerConstants:
     reads each array from begin to end.
     """
 
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int] = field(hash=False)
     read_bytes: int
     load_bytes: float = WORD_BYTES
     is_external: bool = False

@@ -1,6 +1,6 @@
 """The choice of kernels for the layers of a network on a board: by the cost table and the waits for flash."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, starmap
@@ -76,6 +76,7 @@ class KernelChoice:
     has_residents: bool = True
     is_alone: bool = False
     _live_bytes: dict[tuple[int, str], int] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _placed: dict[Hashable, PlacedConstants] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def known(self) -> "KernelChoice":
@@ -220,8 +221,11 @@ class KernelChoice:
     def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
         """Yield what kernels that take much flash, and were measured, save by more than `LEAST_SAVING`."""
         for number, own in usual.items():
+            large = [kernel for kernel in self._all(number) if self._is_measured_large(number, kernel)]
+            if not large:
+                continue
             cycles, flash = self._cycles_in_flash(number, own), self._flash_bytes(number, own)
-            for kernel in filter(partial(self._is_measured_large, number), self._all(number)):
+            for kernel in large:
                 if self.live_bytes(number, kernel) + LINKS_BYTES > self.limit_bytes:
                     continue
                 saved = cycles - self._cycles_in_flash(number, kernel)
@@ -229,9 +233,10 @@ class KernelChoice:
                     yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
 
     def _is_measured_large(self, number: int, kernel: Kernel) -> bool:
+        if not kernel.takes_much_flash:
+            return False
         layer, core = self.graph.layers[number], self.board.device.core
-        costs = predicted_cycles(self.table, kernel, layer, core, self.widths.of_layer(layer))
-        return kernel.takes_much_flash and costs is not None
+        return predicted_cycles(self.table, kernel, layer, core, self.widths.of_layer(layer)) is not None
 
     def lacks_flash_for(self, number: int, kernel: Kernel) -> int:
         """Return the bytes of flash that a kernel takes more than the chosen one, if only flash excludes it; else 0.
@@ -383,12 +388,17 @@ class KernelChoice:
         if not size_bytes:
             return None
         sharing = self._sharing(number, kernel)
-        constants = {each: self._read_constants(each, kernel, size_bytes) for each in sharing}
+        constants = [self._read_constants(each, kernel, size_bytes) for each in sharing]
         if is_external:
-            constants = {each: self._in_external(own, each, kernel) for each, own in constants.items()}
-        in_use = {each: (ByteRange(0, self.live_bytes(each, kernel)),) for each in sharing}
-        space = ByteRange(0, self._near_bytes)
-        return place_shared_constants(self.board, constants, in_use, space, [sharing])[number]
+            constants = [self._in_external(own, each, kernel) for own, each in zip(constants, sharing, strict=True)]
+        live_bytes = [self.live_bytes(each, kernel) for each in sharing]
+        key = (sharing.index(number), *zip(constants, live_bytes, strict=True))
+        if key not in self._placed:  # those of equal layers are equal
+            in_use = {each: (ByteRange(0, used),) for each, used in zip(sharing, live_bytes, strict=True)}
+            own = dict(zip(sharing, constants, strict=True))
+            space = ByteRange(0, self._near_bytes)
+            self._placed[key] = place_shared_constants(self.board, own, in_use, space, [sharing])[number]
+        return self._placed[key]
 
     def _in_external(self, constants: LayerConstants, number: int, kernel: Kernel) -> LayerConstants:
         """Return constants that lie in the external memory, with their expected size."""
@@ -456,12 +466,12 @@ class KernelChoice:
                 changes[last] -= self.widths.size_bytes(self.graph, tensor)
         return tuple(accumulate(changes))
 
-    @property
+    @cached_property
     def _near_bytes(self) -> int:
         firmware = self.table.firmware[self.board.device.family]
         return self.board.near_memory.size_bytes - firmware.ram_bytes - self.board.read_ahead_bytes
 
-    @property
+    @cached_property
     def limit_bytes(self) -> int:
         """The bytes of RAM that an arena may have."""
         firmware = self.table.firmware[self.board.device.family]

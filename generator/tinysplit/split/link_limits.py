@@ -2,8 +2,8 @@
 
 The label search counts neighbours. Where boards relay tensors, a tensor takes the fastest route over the links that are
 left: with fewer links other boards relay it, which may even be better. Then every set of links within the UARTs is a
-problem of its own. Those with the links that an unlimited split uses most come first; where time ends before all were
-searched, the bound is the cost of the layers without transfers (`lower_bound.py`).
+problem of its own. Those with the links that an unlimited split uses most come first, up to one whose split costs no
+more than the layers without transfers (`lower_bound.py`). Where time ends before all were searched, that is the bound.
 """
 
 from collections import defaultdict
@@ -78,6 +78,7 @@ def _best_of_link_sets(problem: Problem, links: Links, link_counts: Sequence[int
     used = _seconds_of_links(problem, deadline)
     every.sort(key=lambda pair: -used.get(pair, 0.0))
     best: Split | None = None
+    least = lower_bound_without_transfers(with_least_costs(problem))
     bound, explored, is_complete = inf, 0, True
     for kept in _sets_within(every, tuple(link_counts)):
         left_s = deadline - clock.now()
@@ -93,9 +94,11 @@ def _best_of_link_sets(problem: Problem, links: Links, link_counts: Sequence[int
             continue
         explored, bound = explored + found.explored, min(bound, found.lower_bound)
         best = min(best or found, found, key=lambda split: split.objective)
+        if best.objective <= least:  # no set of links makes it better
+            break
     if best is None:
         raise NoSplitError(proved=is_complete)
-    bound = bound if is_complete else lower_bound_without_transfers(with_least_costs(problem))
+    bound = bound if is_complete else least
     return replace(best, lower_bound=min(bound, best.objective), explored=explored)
 
 
