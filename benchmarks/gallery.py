@@ -28,13 +28,13 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.onnx_import import import_model
-from tinysplit.pipeline import RunRequest, run
 from tinysplit.quantize.accuracy import Accuracy, FloatScores
 from tinysplit.quantize.calibrate import Calibration
 from tinysplit.quantize.choose_formats import choose_formats, quantize, widest
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.statistics import Range, Statistics, decibels
+from tinysplit.run import RunRequest, run
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 
 FOLDER = option("--folder", type=Path, default=MODELS / "gallery", help="folder of .onnx files with .npz beside them")

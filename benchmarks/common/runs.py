@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from common.networks import NETWORKS, QUIET, Case
 from tinysplit.costs.settings import CostSettings
-from tinysplit.pipeline import RunRequest, run
+from tinysplit.run import RunRequest, run
 from tinysplit.slices.settings import Search
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 from tinysplit_hil.results.run_report import RunReport
@@ -27,7 +27,7 @@ def run_case(
 ) -> RunReport:
     """Run a case whose formats and inputs are those of samples `x`; its links have the case's baud rate.
 
-    The errors are those of `pipeline.run`, and CheckFailedError if an output is wrong.
+    The errors are those of `run`, and CheckFailedError if an output is wrong.
     """
     with tempfile.TemporaryDirectory() as name:
         samples = Path(name) / "samples.npz"

@@ -13,6 +13,7 @@ from tinysplit.common.errors import UsageError
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit.run import RunRequest, run
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
@@ -24,8 +25,8 @@ SETTINGS = CostSettings(objective=Objective.THROUGHPUT)
 STREAM = MeasureSettings(is_pipelined=True, sample_count=16)
 
 
-def request(out: Path, *boards: str, settings: CostSettings = SETTINGS) -> pipeline.RunRequest:
-    return pipeline.RunRequest(
+def request(out: Path, *boards: str, settings: CostSettings = SETTINGS) -> RunRequest:
+    return RunRequest(
         model=MODEL,
         boards=boards,
         samples=SAMPLES,
@@ -40,7 +41,7 @@ def request(out: Path, *boards: str, settings: CostSettings = SETTINGS) -> pipel
 @pytest.mark.nightly
 def test_copies_on_boards_of_two_kinds(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    report = pipeline.run(request(out, "nucleo_l452re", "nucleo_f401re", "nucleo_l452re"), QUIET)
+    report = run(request(out, "nucleo_l452re", "nucleo_f401re", "nucleo_l452re"), QUIET)
     assert report.split.copies == (0, 1, 2)
     measured = report.measurement
     streamed = measured.stream
@@ -66,7 +67,7 @@ def test_copies_on_boards_of_two_kinds(tmp_path: Path) -> None:
 def test_too_few_samples_are_said_before_the_build(tmp_path: Path) -> None:
     out = tmp_path / "out"
     with pytest.raises(UsageError, match=r"16 samples are too few for a period of these boards: at least \d+ are"):
-        pipeline.run(request(out, "nucleo_h743zi", "nucleo_g071rb"), QUIET)
+        run(request(out, "nucleo_h743zi", "nucleo_g071rb"), QUIET)
     assert not list(out.rglob("*.elf"))
 
 

@@ -6,9 +6,9 @@ import pytest
 from rich.console import Console
 
 from example_folders.example import CALIBRATION, MODEL, SAMPLES
-from tinysplit import pipeline
 from tinysplit.common.choices import Copies, InputSource, Slices
 from tinysplit.costs.settings import CostSettings
+from tinysplit.run import RunRequest, run
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import Objective
 from tinysplit_hil.measure.measure_folder import MeasureSettings
@@ -30,7 +30,7 @@ RIGS = {
 def test_period_and_energy_are_as_estimated(rig: str, tmp_path: Path) -> None:
     boards, search = RIGS[rig]
     settings = CostSettings(objective=Objective.THROUGHPUT, input_source=InputSource.BOARD)
-    request = pipeline.RunRequest(
+    request = RunRequest(
         model=MODEL,
         boards=boards,
         samples=SAMPLES,
@@ -40,7 +40,7 @@ def test_period_and_energy_are_as_estimated(rig: str, tmp_path: Path) -> None:
         search=search,
         measuring=MeasureSettings(is_pipelined=True, sample_count=16),
     )
-    measured = pipeline.run(request, QUIET).measurement
+    measured = run(request, QUIET).measurement
     streamed = measured.stream
     assert streamed is not None
     assert streamed.period_s is not None

@@ -13,6 +13,7 @@ from tinysplit import pipeline
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
+from tinysplit.run import RunRequest, run
 from tinysplit.slices.settings import Search
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 from tinysplit_hil.measure.report import MeasureReport
@@ -80,7 +81,7 @@ def test_santamarias_split_of_a_model_with_weights_in_a_file_of_their_own(tmp_pa
     model, out = tmp_path / "model.onnx", tmp_path / "out"
     onnx.save(onnx.load(MODEL), model, save_as_external_data=True, location="weights.bin", size_threshold=0)
     assert (tmp_path / "weights.bin").is_file()
-    request = pipeline.RunRequest(
+    request = RunRequest(
         model=model,
         boards=("nucleo_g071rb",) * 2,
         settings=CostSettings(baud=115_200, use_all=True),
@@ -90,7 +91,7 @@ def test_santamarias_split_of_a_model_with_weights_in_a_file_of_their_own(tmp_pa
         out=out,
         measuring=MeasureSettings(sample_count=1),
     )
-    report = pipeline.run(request, QUIET).measurement
+    report = run(request, QUIET).measurement
     assert_as_estimated(report)
     (cut,) = report.project.cuts
     assert (cut.after_layer, cut.payload_bytes) == (4, 4 * 4 * 32)  # of Table 5's 5 x 5 x 32 behind the second block
@@ -116,7 +117,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
 def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
     model, samples = shared_model(KWS), shared_model(KWS_SAMPLES)
     settings = CostSettings(baud=115_200, use_all=True)
-    request = pipeline.RunRequest(
+    request = RunRequest(
         model=model,
         boards=(board, board),
         settings=settings,
@@ -124,7 +125,7 @@ def test_keyword_spotting_on_two_boards(board: str, tmp_path: Path) -> None:
         out=tmp_path / "out",
         measuring=MeasureSettings(sample_count=4),
     )
-    report = pipeline.run(request, QUIET).measurement
+    report = run(request, QUIET).measurement
     assert_as_estimated(report)
     assert report.outputs.samples == 4
     assert report.outputs.worst.float_top1 == pytest.approx(0.901)

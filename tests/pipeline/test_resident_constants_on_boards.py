@@ -16,8 +16,8 @@ from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import Optimize
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
-from tinysplit.pipeline import RunRequest
 from tinysplit.project.manifest import ConstantsIn, Project
+from tinysplit.run import RunRequest, run
 from tinysplit.slices.settings import Search
 from tinysplit_hil.measure.measure_folder import MeasureSettings, measure_folder
 
@@ -72,7 +72,7 @@ def test_costs_of_constants_in_a_file_are_those_of_flash(tmp_path: Path) -> None
         settings=CostSettings(),
         programs=ProgramOptions(weights_counter=1),
     )
-    report = pipeline.run(request, QUIET)
+    report = run(request, QUIET)
     project = Project.read(tmp_path / "out")
     assert {layer.memory.constants_in for layer in project.layers} == {ConstantsIn.FLASH}
     estimated_s = report.split.l_s

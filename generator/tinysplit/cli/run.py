@@ -74,7 +74,7 @@ class ProgramChoice:
 
     @property
     def options(self) -> "ProgramOptions":
-        """The options of `pipeline.run`."""
+        """The options of `tinysplit.run`."""
         from tinysplit.codegen.program_options import ProgramOptions, ProgramSettings
 
         return ProgramOptions.of(ProgramSettings(weights=self.weights, sign=self.sign, has_markers=self.markers))
@@ -223,7 +223,8 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Split, generate, build, flash real boards, and measure."""
-    from tinysplit import pipeline
+    from tinysplit.run import RunRequest
+    from tinysplit.run import run as run_all
     from tinysplit_hil.results.files import write_measurement
 
     files = measuring.files
@@ -232,7 +233,7 @@ def run(
     cost_bits = chosen if isinstance(chosen, int) else CostSettings.bits
     kernels, code_memory = parse_kernels(programs.kernel), programs.code_memory.requested
     costs = replace(options.settings(clock), kernels=kernels, code_memory=code_memory)
-    request = pipeline.RunRequest(
+    request = RunRequest(
         model=model,
         boards=tuple(options.board),
         samples=given.file,
@@ -250,7 +251,7 @@ def run(
         max_time_increase=precision.max_time_increase,
         force=measuring.force,
     )
-    report = pipeline.run(request, messages)
+    report = run_all(request, messages)
     files.write(report.measurement)
     emit(as_json, report.to_json(), lambda console: _print_answer(report, console))
     write_measurement(out / MEASUREMENT_NAME, report.measurement)

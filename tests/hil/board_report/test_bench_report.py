@@ -16,7 +16,7 @@ from tinysplit.boards.catalog import load_board
 from tinysplit.cli.bench import report as bench_report
 from tinysplit.codegen.board_report.projects import generate_report
 from tinysplit.common.errors import CheckFailedError
-from tinysplit.pipeline import RunRequest
+from tinysplit.run import RunRequest
 from tinysplit_hil.board_report.events import events_left_out
 from tinysplit_hil.board_report.file import (
     BoardResult,

@@ -24,7 +24,7 @@ from tinysplit.common.output_folder import check_output_folder
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.network.samples import load_samples
-from tinysplit.pipeline import RunRequest, run
+from tinysplit.run import RunRequest, run
 from tinysplit.settings.boards_and_links import BOARD
 from tinysplit.settings.measurement import RIG, TIMING
 from tinysplit.settings.result_files import OUT
