@@ -84,7 +84,11 @@ def board_names() -> list[str]:
 
 def board_path(name: str) -> Path:
     """Return the file of a board. Raises UsageError for a name that there is none of."""
-    name = board_name(name)
+    return path_of(board_name(name))
+
+
+def path_of(name: str) -> Path:
+    """Return the file of a board by what `board_name` returns."""
     return _own_files().get(name) or _shipped()[name]
 
 

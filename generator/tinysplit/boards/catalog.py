@@ -20,7 +20,7 @@ from tinysplit.boards.board import (
     Power,
     Uart,
 )
-from tinysplit.boards.board_files import board_name, board_names, board_path, forget
+from tinysplit.boards.board_files import board_name, board_names, board_path, forget, path_of
 from tinysplit.boards.clocks import check_limits, clock_tree
 from tinysplit.boards.devices import (
     general_purpose_dma,
@@ -75,7 +75,7 @@ def load_board(name: str) -> Board:
     """
     board = board_name(name)
     try:
-        return load_file(board, board_path(board))
+        return load_file(board, path_of(board))
     except InputError:
         forget(board)
         raise

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -27,6 +27,7 @@ _READ = {"core", "dma", "flash", "gpio", "rcc"}  # drivers
 _DMA_CHANNELS = re.compile(r"DMA(\d)_(?:Channel|C[hH]|Stream)(\d)(?:_(\d))*(?!\d)")
 _GENERAL_PURPOSE = re.compile(r"GPDMA1_Channel(\d+)")
 _GPIO = re.compile(r"P[A-K]\d+")
+_DIRECTIONS = ("rx", "tx")
 _SELECTOR, _ATTRIBUTE = "device-", "attribute-"
 
 
@@ -67,33 +68,39 @@ def _drivers(part: str) -> Mapping[str, Any]:
     choices = [value.split("|") for value in device.attrib.values()]
     named = (dict(zip(device.attrib, values, strict=True)) for values in product(*choices))
     identifiers = next(each for each in named if schema.format_map(defaultdict(str, each)) == part)
-    drivers = [node for node in device.iterfind("driver") if node.get("name") in _READ and _is_for(node, identifiers)]
-    return {str(node.get("name")): _properties(node, identifiers) for node in drivers}
+    own = {f"{_SELECTOR}{key}": value for key, value in identifiers.items()}
+    drivers = [node for node in device.iterfind("driver") if node.get("name") in _READ and _is_for(node, own)]
+    return {str(node.get("name")): _properties(node, own) for node in drivers}
 
 
-def _is_for(node: Element, identifiers: Mapping[str, str]) -> bool:
-    """Return whether a node holds for a device with these properties: its attributes device-* select some."""
-    for key, value in node.attrib.items():
-        if key.startswith(_SELECTOR) and identifiers[key.removeprefix(_SELECTOR)] not in value.split("|"):
-            return False
-    return True
+def _is_for(node: Element, own: Mapping[str, str]) -> bool:
+    """Return whether a node holds for a device whose `own` properties are these: its attributes device-* select some.
+
+    Most nodes have none, which has to be found fast.
+    """
+    attributes = node.attrib
+    if attributes.keys().isdisjoint(own):
+        return True
+    return all(own[key] in attributes[key].split("|") for key in attributes.keys() & own.keys())
 
 
-def _properties(node: Element, identifiers: Mapping[str, str]) -> Any:  # noqa: ANN401 (text, or a dict of texts, lists and dicts)
+def _properties(node: Element, own: Mapping[str, str]) -> Any:  # noqa: ANN401 (text, or a dict of texts, lists and dicts)
     """Return what a node says of a device, as modm-devices' own parser does, which takes ten times as long."""
     attributes = node.attrib
-    if _SELECTOR in "".join(attributes):  # faster than to look at each of them
-        attributes = {key: value for key, value in attributes.items() if not key.startswith(_SELECTOR)}
+    if not attributes.keys().isdisjoint(own):
+        attributes = {key: value for key, value in attributes.items() if key not in own}
     if list(attributes) == ["value"]:
         return attributes["value"]
+    if not len(node):
+        return attributes or None
     children: dict[str, Any] = {}
     for child in node:
-        if not _is_for(child, identifiers):
+        if not _is_for(child, own):
             continue
         if child.tag.startswith(_ATTRIBUTE):
-            children[child.tag.removeprefix(_ATTRIBUTE)] = _properties(child, identifiers)
+            children[child.tag.removeprefix(_ATTRIBUTE)] = _properties(child, own)
         else:
-            children.setdefault(child.tag, []).append(_properties(child, identifiers))
+            children.setdefault(child.tag, []).append(_properties(child, own))
     return (children | attributes) or None
 
 
@@ -184,8 +191,8 @@ def uart_pins(part: str, uart: str) -> UartPins:
     for raw in _drivers(part)["gpio"]["gpio"]:
         name = f"P{raw['port'].upper()}{raw['pin']}"
         for signal in raw.get("signal", ()):
-            owner, kind = f"{signal.get('driver')}{signal.get('instance', '')}".upper(), signal["name"]
-            if owner != uart or kind not in pins or name not in in_package:
+            kind = signal["name"]
+            if kind not in pins or name not in in_package or _owner(signal).upper() != uart:
                 continue
             if "af" in signal:
                 pins[kind].append(Pin(name, int(signal["af"])))
@@ -197,13 +204,18 @@ def uart_pins(part: str, uart: str) -> UartPins:
 def _remapped_pins(part: str, uart: str) -> Iterator[tuple[Pin, str]]:
     """Yield the pins of a UART of an STM32F1 with their signals, by the values of the field that remaps them."""
     for field in _drivers(part)["gpio"].get("remap", ()):
-        if f"{field['driver']}{field.get('instance', '')}".upper() != uart:
+        if _owner(field).upper() != uart:
             continue
         for group in field["group"]:
             for signal in group["signal"]:
                 kind, name = signal["name"], f"P{signal['port'].upper()}{signal['pin']}"
                 if kind in ("tx", "rx"):
                     yield Pin.remapped(name, int(field["position"]), int(group["id"]), is_input=kind == "rx"), kind
+
+
+def _owner(signal: Mapping[str, Any]) -> str:
+    """Return the peripheral of a signal: "usart2"."""
+    return f"{signal.get('driver')}{signal.get('instance', '')}"
 
 
 def qspi_pins(part: str, signal: str) -> tuple[Pin, ...]:
@@ -222,10 +234,14 @@ def qspi_pins(part: str, signal: str) -> tuple[Pin, ...]:
 
 
 def uart_dma(part: str, uart: str, direction: str) -> tuple[DmaChannel, ...]:
-    """Return the DMA channels that can serve `direction` ("rx" or "tx") of `uart`; those of a lower number first."""
+    """Return the DMA channels that can serve `direction` ("rx" or "tx") of `uart`; those of a lower number first.
+
+    In the data the only LPUART may have no number.
+    """
     raw = _drivers(part)["dma"]
     kind = "Stream" if "stream" in raw["type"] else "Channel"
-    routes = _mux_routes(raw, uart, direction) if "mux-channels" in raw else _fixed_routes(raw, uart, direction)
+    every, name = _routes(part), uart.lower()
+    routes = {each for own in (name, name.removesuffix("1")) for each in every.get((own, direction), ())}
     interrupts = _interrupts(part)
     channels = []
     for route in sorted(routes):
@@ -270,36 +286,37 @@ class _Route(NamedTuple):
     mux_channel: int | None  # of the DMAMUX
 
 
-def _carries(raw: Mapping[str, Any], uart: str, direction: str) -> bool:
-    """Tell whether one of the signals of a request is that of `uart`; the only LPUART may have no number.
+@lru_cache
+def _routes(part: str) -> Mapping[tuple[str, str], Sequence[_Route]]:
+    """Return the routes of every signal "rx" or "tx", by its peripheral and its name."""
+    raw, found = _drivers(part)["dma"], defaultdict[tuple[str, str], list[_Route]](list)
+    for request, routes in _mux_routes(raw) if "mux-channels" in raw else _fixed_routes(raw):
+        for signal in request["signal"]:
+            is_moved = any(each["id"] != "0" for each in signal.get("remap", ()))  # there, by SYSCFG
+            if signal.get("name") in _DIRECTIONS and not is_moved:
+                found[_owner(signal), signal["name"]] += routes
+    return found
 
-    Signals that SYSCFG would have to move there do not count.
+
+def _mux_routes(raw: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[_Route]]]:
+    """Yield requests with their routes: every channel of the DMAMUX has the same requests."""
+    channels = raw["mux-channels"][0]["mux-channel"]
+    places = [(int(each["dma-instance"]), int(each["dma-channel"]), int(each["position"])) for each in channels]
+    for request in raw["requests"][0]["request"]:
+        position = int(request["position"])
+        yield request, [_Route(controller, number, position, mux) for controller, number, mux in places]
+
+
+def _fixed_routes(raw: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], Sequence[_Route]]]:
+    """Yield requests with their routes.
+
+    F4: a stream selects one of its channels; L4: a channel selects one of its requests; F3: requests are wired.
     """
-    usual = [signal for signal in raw["signal"] if all(each["id"] == "0" for each in signal.get("remap", ()))]
-    names = {(f"{signal.get('driver')}{signal.get('instance', '')}", signal.get("name")) for signal in usual}
-    return bool(names & {(uart.lower(), direction), (uart.lower().removesuffix("1"), direction)})
-
-
-def _mux_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Route]:
-    """Every channel of the DMAMUX has the same requests."""
-    requests = [int(each["position"]) for each in raw["requests"][0]["request"] if _carries(each, uart, direction)]
-    return [
-        _Route(int(channel["dma-instance"]), int(channel["dma-channel"]), request, int(channel["position"]))
-        for channel in raw["mux-channels"][0]["mux-channel"]
-        for request in requests
-    ]
-
-
-def _fixed_routes(raw: Mapping[str, Any], uart: str, direction: str) -> list[_Route]:
-    """F4: a stream selects one of its channels; L4: a channel selects one of its requests; F3: requests are wired."""
     outer, inner = ("stream", "channel") if "streams" in raw else ("channel", "request")
-    return [
-        _Route(controller, int(channel["position"]), _position(request), mux_channel=None)
-        for controller, instance in enumerate(raw[f"{outer}s"], 1)
-        for channel in instance[outer]
-        for request in channel.get(inner, [channel | {"position": None}])
-        if _carries(request, uart, direction)
-    ]
+    for controller, instance in enumerate(raw[f"{outer}s"], 1):
+        for channel in instance[outer]:
+            for request in channel.get(inner, [channel | {"position": None}]):
+                yield request, [_Route(controller, int(channel["position"]), _position(request), mux_channel=None)]
 
 
 def _position(raw: Mapping[str, Any]) -> int | None:
