@@ -44,6 +44,17 @@ def test_a_chain_needs_its_largest_pair(seed: int) -> None:
     assert arena.size_bytes == alive(buffers)
 
 
+def test_equal_buffers_elsewhere_have_the_same_offsets() -> None:
+    over = InPlace(((-4, 12),))
+    buffers = [Buffer(1, 40, 0, 2), Buffer(2, 30, 2, 3, ((1, over), (9, over))), Buffer(3, 16, 1, 2)]
+    later = [
+        Buffer(-b.key, b.size_bytes, b.first + 7, b.last + 7, ((-1, over),) if b.in_place else ()) for b in buffers
+    ]
+    first, second = allocate(buffers), allocate(later)
+    assert {-key: offset for key, offset in first.offsets.items()} == second.offsets
+    assert first.size_bytes == second.size_bytes
+
+
 def test_random_lifetimes_leave_little_waste() -> None:
     waste = []
     for seed in range(cases(quick=20, full=200, nightly=2000)):

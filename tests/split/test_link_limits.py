@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import pairwise
 from math import inf, isclose, isfinite
 from random import Random
+from typing import Any
 
 import pytest
 
@@ -14,10 +15,13 @@ from splits.brute_force import BruteForce
 from splits.chain_problems import large_chain
 from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.split import link_limits
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.explain.infeasible import InfeasibleError
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
+from tinysplit.split.solution import Split
+from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.timing.topology import Links
 
 N_PROBLEMS = cases(quick=60, full=160, nightly=3000)
@@ -103,6 +107,23 @@ def test_what_a_forbidden_link_carried_is_passed_on() -> None:
     assert split.assignment == (0, 1, 2)
     assert split.objective == pytest.approx(3 + (0.5 + 0.1) + 0.1)
     assert sorted(len(split.route(cut)) for cut in split.cuts) == [2, 3]
+
+
+def test_no_set_of_links_is_searched_behind_a_split_without_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = star(((0.0, 1.0, 1.0), (1.0, 0.0, 1.0), (1.0, 1.0, 0.0)))
+    alone = [replace(layer, seconds=(1.0, 9.0, 9.0)) for layer in problem.layers]
+    roomy = tuple(replace(device, flash_bytes=9) for device in problem.devices)
+    searched: list[Problem] = []
+
+    def counted(own: Problem, **options: Any) -> Split:  # noqa: ANN401 (those of label_search)
+        searched.append(own)
+        return label_search(own, **options)
+
+    monkeypatch.setattr(link_limits, "label_search", counted)
+    found = solve_within_links(replace(problem, layers=tuple(alone), devices=roomy), [1, 1, 2], "auto")
+    assert found.assignment == (0, 0, 0)
+    assert found.proved
+    assert len(searched) == 2  # without limits, and with the first set
 
 
 def test_no_split_within_the_uarts_is_one_line() -> None:
