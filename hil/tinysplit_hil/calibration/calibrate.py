@@ -41,11 +41,13 @@ from tinysplit_hil.rig.devices import read_devices
 
 CORE_BOARDS = ("nucleo_g071rb", "stm32f103ze", "nucleo_l4r5zi", "nucleo_h743zi")  # of each core, with the most memory
 LINKED_BOARDS = (  # of each family
-    *("nucleo_f303re", "nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re", "nucleo_h743zi"),
-    "nucleo_l452re",
+    *("stm32f103ze", "nucleo_f303re", "nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re"),
+    *("nucleo_h743zi", "nucleo_l452re", "nucleo_u575zi_q"),
 )
-SMALL_BOARDS = ("nucleo_c031c6", "nucleo_l073rz")  # of families with too little memory for all but links
-# STM32C0 and L0 have those of the STM32G0, of the same core and drivers, the G4 the waits of the L4.
+SMALL_BOARDS = (  # with too little memory, or one UART, for all but links
+    *("nucleo_c031c6", "nucleo_f072rb", "nucleo_l073rz", "nucleo_wb55rg"),
+)
+# STM32C0, F0 and L0 have those of the STM32G0, of similar cores and the same drivers, G4 and WB the waits of the L4.
 BY_FAMILY = ("link", "handoff", "firmware", "code_waits")
 DIGITS = 4  # significant digits of a cost
 

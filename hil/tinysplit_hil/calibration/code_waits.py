@@ -29,7 +29,9 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit_hil.calibration.layers import CalibrationBench, kernel_of, run_layers
 
-BOARDS = ("nucleo_f303re", "nucleo_f446re", "nucleo_g071rb", "nucleo_l433rc_p")  # of each family, by their wait states
+BOARDS = (  # of each family, by their wait states
+    *("stm32f103ze", "nucleo_f303re", "nucleo_f446re", "nucleo_g071rb", "nucleo_l433rc_p"),
+)
 RANDOM_COUNT = 3  # networks besides those that were made for the calibration
 DIGITS = 3  # significant digits
 
