@@ -68,14 +68,14 @@ def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
     folder.mkdir()
     (folder / "standalone_settings.h").write_text(SETTINGS)
     includes = [
-        f"-I{folder}",
+        "-I.",
         *(f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring", "report")),
     ]
     parts = macros(board, Parts(is_standalone=True, has_stop_mode=True))
     flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in parts))
     for source in sources:
         command = [COMPILER, *flags, *includes, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
-        subprocess.run(command, check=True)
+        subprocess.run(command, cwd=folder, check=True)
 
 
 def all_symbols(board: Board) -> dict[str, Symbols]:

@@ -33,13 +33,12 @@ def compile_libraries(project: Project, folder: Path, out: Path, *mains: Path) -
     write_library(project, folder, out / "library")
     for number in project.copies[0]:
         library = out / "library" / project.board(number).directory
-        port = library / POSIX
-        includes, objects = (f"-I{library}", f"-I{port.parent}"), library.with_name(f"{library.name}.objects")
-        objects.mkdir()
-        sources = [*sorted(library.glob("*.c")), port]
-        _gcc(*includes, "-c", *sources, folder=objects)
+        sources = [*sorted(path.name for path in library.glob("*.c")), str(POSIX)]
+        for source in (*sources, *map(str, mains)):  # each on its own, for ccache
+            _gcc("-I.", f"-I{POSIX.parent}", "-c", source, folder=library)
         for main in mains:
-            _gcc(*includes, main, *sorted(objects.glob("*.o")), "-o", program(out, main, number), folder=out)
+            objects = [f"{Path(source).stem}.o" for source in (*sources, main)]
+            _gcc(*objects, "-o", program(out, main, number), folder=library)
 
 
 def program(out: Path, main: Path, number: int) -> Path:

@@ -1,6 +1,7 @@
 """The compilers behind ccache, where that is installed: many projects compile the same files, in each run of the tests.
 
-ccache takes an object again where compiler, options and preprocessed source are the same, so that it may outlive a run.
+ccache takes an object again where compiler, options and preprocessed source are the same, so that it may outlive a run:
+of commands that compile one file, and name what is in a temporary folder from inside, as its name changes.
 """
 
 import os
