@@ -65,6 +65,9 @@ DSP_ONE(positive_halves, "usat16 %0, #7, %1")
 DSP_TWO(low_halves, "pkhbt %0, %1, %2, lsl #16")
 DSP_TWO(high_halves, "pkhtb %0, %2, %1, asr #16")
 
+/* A mask of a word that is shifted left by a byte; in one instruction, as the mask is in a register. */
+DSP_TWO(masked_left, "and %0, %2, %1, lsl #8")
+
 /* Half by half, byte by byte. */
 DSP_TWO(add_halves, "sadd16 %0, %1, %2")
 DSP_TWO(subtract_halves, "ssub16 %0, %1, %2")
@@ -91,9 +94,24 @@ DSP_PRODUCT(low_high, "smlabt %0, %1, %2, %3")
 DSP_PRODUCT(high_low, "smlatb %0, %1, %2, %3")
 DSP_PRODUCT(high_high, "smlatt %0, %1, %2, %3")
 
+/* The sum and the upper 32 of 48 bits of the product of a word and a half. */
+DSP_PRODUCT(word_low, "smlawb %0, %1, %2, %3")
+DSP_PRODUCT(word_high, "smlawt %0, %1, %2, %3")
+
 /* Two values as halves. */
 DSP_INLINE uint32_t dsp_pair(int32_t low, int32_t high) {
   return dsp_low_halves((uint32_t)low, (uint32_t)high);
+}
+
+/* Four values as bytes, without their upper bits. */
+DSP_INLINE uint32_t dsp_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+#if DSP_HAS_INSTRUCTIONS
+  __asm__("bfi %0, %1, #8, #8" : "+r"(a) : "r"(b));
+  __asm__("bfi %0, %1, #8, #8" : "+r"(c) : "r"(d));
+  return dsp_pair(a, c);
+#else
+  return dsp_twin_bytes(a, b, c, d);
+#endif
 }
 
 /* Four values of at most 16 bits as bytes from 0 to 127. */

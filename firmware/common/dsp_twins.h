@@ -38,6 +38,10 @@ static inline uint32_t dsp_twin_high_halves(uint32_t first, uint32_t second) {
   return dsp_twin_pack(dsp_twin_half(first, 1), dsp_twin_half(second, 1));
 }
 
+static inline uint32_t dsp_twin_masked_left(uint32_t word, uint32_t mask) {
+  return word << 8 & mask;
+}
+
 /* Every lane of two words, signed, as `expression` of the lanes a and b says. */
 #define DSP_TWIN_LANES(name, lane, bits, expression) \
   static inline uint32_t dsp_twin_##name(uint32_t first, uint32_t second) { \
@@ -100,6 +104,22 @@ static inline int32_t dsp_twin_high_low(uint32_t x, uint32_t w, int32_t sum) {
 
 static inline int32_t dsp_twin_high_high(uint32_t x, uint32_t w, int32_t sum) {
   return dsp_twin_add(sum, dsp_twin_half(x, 1) * dsp_twin_half(w, 1));
+}
+
+static inline int32_t dsp_twin_word_half(uint32_t x, int32_t half, int32_t sum) {
+  return dsp_twin_add(sum, (int32_t)(((int64_t)(int32_t)x * half) >> 16));
+}
+
+static inline int32_t dsp_twin_word_low(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_word_half(x, dsp_twin_half(w, 0), sum);
+}
+
+static inline int32_t dsp_twin_word_high(uint32_t x, uint32_t w, int32_t sum) {
+  return dsp_twin_word_half(x, dsp_twin_half(w, 1), sum);
+}
+
+static inline uint32_t dsp_twin_bytes(int32_t a, int32_t b, int32_t c, int32_t d) {
+  return (uint32_t)(uint8_t)a | (uint32_t)(uint8_t)b << 8 | (uint32_t)(uint8_t)c << 16 | (uint32_t)d << 24;
 }
 
 static inline int32_t dsp_twin_dual(uint32_t x, uint32_t w, int32_t sum) {

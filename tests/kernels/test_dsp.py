@@ -114,6 +114,7 @@ OTHERS = (
     ("multiply_add_high", "(int32_t)a, (int32_t)b, sum >> 2"),
     *(("rounded_twice", f"(int32_t)a >> 1, (int32_t)(b | 1u << 30) & 0x7fffffff, {s}, -5") for s in (0, 1, 9, 31)),
     *(("rounded_once", f"(int32_t)a >> 2, (int32_t)(b | 1u << 30) & 0x7fffffff, {s}, 90") for s in (1, 2, 9, 31)),
+    ("bytes", "(int32_t)a, (int32_t)b, sum, (int32_t)(a ^ b)"),
     *(
         ("saturate", f"(int32_t)a, {shift}, {low}, {high}")
         for shift in (0, 1, 9, 31)

@@ -17,6 +17,8 @@ from tinysplit.network.layers.joining import Alignment
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTES_IN_WORD = 4
+BYTE_BITS = 8
+LARGEST_FACTOR = 1 << 23  # of a byte in the upper byte of a half
 LARGEST_BYTE_WINDOW = 256  # elements of a pool whose sum always fits 16 bits
 
 
@@ -26,6 +28,14 @@ def shift_bits(alignment: Alignment) -> list[int]:
     if any(factor < 0 or factor.bit_count() != 1 for factor in factors) or offset != (1 << shift) >> 1:
         return []
     return [shift - (factor.bit_length() - 1) for factor in factors]
+
+
+def has_byte_sums(quantized: QuantizedLayer) -> bool:
+    """Return whether an Add of bytes has factors whose products with bytes SMLAW makes exactly."""
+    layer, formats = quantized.layer, quantized.formats
+    if not isinstance(layer, Add) or any(each.bits != BYTE_BITS for each in (*formats.inputs, formats.y)):
+        return False
+    return all(abs(factor) < LARGEST_FACTOR for factor in layer.alignment(formats).factors)
 
 
 def concat_shifts(quantized: QuantizedLayer) -> tuple[int | None, ...]:
@@ -45,16 +55,23 @@ def sum_work(layer: Add, lanes: int) -> Work:
     """Return the work of a sum whose ratios of scales are 1 and 1 / 2, before values have formats.
 
     Parts: `words` of `lanes` values, `rest`: values that fill no two words, and of all words `halvings`, saturated
-    `sums`, `clamps`, and `whole` ones whose saturated sum is not followed by a lower clamp. `element`: all values, if
-    their formats do not suit words.
+    `sums`, `clamps`, and `whole` ones whose saturated sum is not followed by a lower clamp. `weighted` words
+    are sums with factors. `element`: all values, if their formats do not suit words.
     """
     has_clamp = layer.activation.low >= 0
     return _lane_work(layer, lanes, halvings=1, sums=1, clamps=has_clamp, whole=not has_clamp)
 
 
-def exact_sum_work(quantized: QuantizedLayer, layer: Layer, lanes: int, found: "LaneSum | None") -> Work:
-    """Return the work of a sum, or rows of it, with its formats; `found` as the kernel uses it."""
+def exact_sum_work(
+    quantized: QuantizedLayer, layer: Layer, lanes: int, found: "LaneSum | None", *, is_weighted: bool = False
+) -> Work:
+    """Return the work of a sum, or rows of it, with its formats; `found` as the kernel uses it.
+
+    Else factors multiply words if it `is_weighted`.
+    """
     (low, high), y, size = quantized.clamp, quantized.formats.y, layer.out_shape.size
+    if found is None and is_weighted:
+        return _lane_work(layer, lanes, weighted=1)
     if found is None:
         return {"rest": size % 4, "element": size}
     clamps = (low > y.low) + (high < y.high)

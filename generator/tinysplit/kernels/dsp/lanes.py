@@ -1,7 +1,7 @@
 """Add, Mul, Concat and normalization, and pools of 16 bits: four bytes or two halfwords of a word at a time in SIMD.
 
 CMSIS-NN adds element by element in 32 bits (arm_elementwise_add_s8); here sums whose ratios of scales are powers of
-two stay in their lanes (`tinysplit.kernels.lane_sums`).
+two stay in their lanes (`tinysplit.kernels.lane_sums`), and other bytes are multiplied two at a time from a word.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from tinysplit.kernels.copy_maps import copies_lead
 from tinysplit.kernels.cores import DSP_CORES
 from tinysplit.kernels.cost_table import Work, concat_work, exact_concat_parts, expected_concat_work
 from tinysplit.kernels.in_place import Lead, channelwise_lead, groups_lead
-from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, sum_work
+from tinysplit.kernels.lane_sums import LaneSum, concat_shifts, exact_sum_work, has_byte_sums, sum_work
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
@@ -32,9 +32,10 @@ LARGEST_WINDOW = 1 << 15  # elements of 16 bits whose sum always fits 32 bits
 
 @dataclass(frozen=True)
 class LanesContext(KernelContext):
-    """Template context: how an Add sums lanes (None: element by element), and the shifts of a Concat."""
+    """Template context: how an Add sums lanes (None: with factors, by words or not), and the shifts of a Concat."""
 
     sum: LaneSum | None
+    has_byte_sums: bool
     shifts: tuple[int | None, ...]
     lane_count: int  # values in a word
 
@@ -86,7 +87,8 @@ class Lanes(Kernel):
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # formats decide how words are added
         if isinstance(layer, Add):
-            return exact_sum_work(quantized, layer, WORD_BITS // quantized.formats.y.bits, LaneSum.of(quantized))
+            lanes, is_weighted = WORD_BITS // quantized.formats.y.bits, has_byte_sums(quantized)
+            return exact_sum_work(quantized, layer, lanes, LaneSum.of(quantized), is_weighted=is_weighted)
         if isinstance(layer, Concat):
             shifts = concat_shifts(quantized)
             parts = exact_concat_parts(quantized, layer, shifts)
@@ -97,6 +99,7 @@ class Lanes(Kernel):
     def context(self, quantized: QuantizedLayer) -> LanesContext:
         return LanesContext(
             sum=LaneSum.of(quantized),
+            has_byte_sums=has_byte_sums(quantized),
             shifts=concat_shifts(quantized),
             lane_count=WORD_BITS // quantized.formats.y.bits,
         )
