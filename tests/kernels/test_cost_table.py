@@ -105,15 +105,15 @@ def _values(graph: Graph) -> tuple[str, ...]:
 
 
 def test_pairs_of_pixels_and_what_fills_them_up() -> None:
-    # 3x5 outputs of 6 channels: two pairs and one pixel a row, two blocks of four channels; 3x3 over 2 channels.
+    # 3x5 outputs of 6 channels: two pairs a row, one of two rows' last pixels and one alone, two blocks; 3x3 over 2.
     layer = network(Shape(3, 5, 2)).conv(6, (3, 3)).graph().layers[0]
     found = work("dual_mac", layer)
-    assert found["two_pairs"] == 3 * 2 * 2 * 3 * 3
-    assert found["one_pairs"] == 3 * 1 * 2 * 3 * 3
-    assert (found["two_blocks"], found["one_blocks"]) == (12, 6) == (found["positive_two_blocks"], 6)
-    assert (found["two"], found["one"], found["rest"]) == (6, 3, 9)
-    assert "two_rows" not in found  # nine pairs are no loops
-    assert (found["one_loops"], found["gathered"]) == (6, 3 * 9)
+    assert found["two_pairs"] == (3 * 2 + 1) * 2 * 3 * 3
+    assert found["one_pairs"] == 1 * 2 * 3 * 3
+    assert (found["two_blocks"], found["one_blocks"]) == (14, 2) == (found["positive_two_blocks"], 2)
+    assert (found["two"], found["one"], found["rest"]) == (7, 1, 8)
+    assert (found["two_rows"], found["two_loops"]) == (2, 2)  # nine pairs are no loops but where rows are joined
+    assert (found["one_loops"], found["gathered"]) == (2, 3 * 9)
     # A strip has a row of 5 + 2 pixels of 2 channels; the first and the last rows of outputs see a row of padding.
     assert (found["odd_widened"], found["zeroed"], found["fill"]) == (7 * 14, 2 * 14, 9)
     assert found["pads"] == 2 + 2 * 7  # those rows, and both ends of the others
