@@ -1,4 +1,4 @@
-/* The clock tree of the STM32L4, L4+, G4 and WB: PLL output R from HSI16 or HSE, with the core voltage in range 1,
+/* The clock tree of the STM32L4, L4+, G4, L5 and WB: PLL output R from HSI16 or HSE, with the core voltage in range 1,
  * which is the reset state. device.h has CLOCK_RESET_CFGR, the value of RCC_CFGR that selects the clock after a reset.
  */
 #ifndef CLOCK_PLL_R_H
@@ -11,6 +11,10 @@
 
 #ifndef CLOCK_PLLR_FIELD /* of divider R, which is even but for the WB */
 #define CLOCK_PLLR_FIELD(r) ((r) / 2u - 1u)
+#endif
+
+#ifndef CLOCK_FLASH_CACHES /* bits of FLASH_ACR */
+#define CLOCK_FLASH_CACHES (FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN)
 #endif
 
 /* Range 1 boost mode. ST's headers of devices without it lack the bit. */
@@ -48,7 +52,7 @@ static inline bool clock_switch_to_pll(const clock_settings_t *settings) {
 
 /* All of clock_raise, with the clock of PWR on. */
 static inline bool clock_raise_by_pll_r(const clock_settings_t *settings) {
-  uint32_t access = settings->flash_wait_states | FLASH_ACR_PRFTEN | FLASH_ACR_ICEN | FLASH_ACR_DCEN;
+  uint32_t access = settings->flash_wait_states | CLOCK_FLASH_CACHES;
   if (settings->boost) clock_start_boost();
   FLASH->ACR = access;
   if (!clock_wait(&FLASH->ACR, access, access)) return false;

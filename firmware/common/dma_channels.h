@@ -6,6 +6,9 @@
 #include <stdint.h>
 
 #define DMA_FLAGS_PER_CHANNEL 4u
+#ifndef DMA_MEMORY /* the register with the address there */
+#define DMA_MEMORY(channel) ((channel)->CMAR)
+#endif
 
 typedef struct {
   DMA_TypeDef *controller;
@@ -17,7 +20,7 @@ typedef struct {
 /* Receives into a ring for ever, with interrupts at its half and at its end; `from` is a data register. */
 static inline void dma_begin_ring(const dma_channel_t *dma, uint32_t from, const uint8_t *ring, uint32_t bytes) {
   dma->registers->CPAR = from;
-  dma->registers->CMAR = (uint32_t)(uintptr_t)ring;
+  DMA_MEMORY(dma->registers) = (uint32_t)(uintptr_t)ring;
   dma->registers->CNDTR = bytes;
   dma->registers->CCR = DMA_CCR_MINC | DMA_CCR_CIRC | DMA_CCR_HTIE | DMA_CCR_TCIE | DMA_CCR_EN;
 }
@@ -39,7 +42,7 @@ static inline bool dma_take_complete(const dma_channel_t *dma) {
 static inline void dma_send(const dma_channel_t *dma, uint32_t to, const uint8_t *from, uint32_t bytes) {
   dma->registers->CCR = 0; /* the other registers are locked while the channel is enabled */
   dma->registers->CPAR = to;
-  dma->registers->CMAR = (uint32_t)(uintptr_t)from;
+  DMA_MEMORY(dma->registers) = (uint32_t)(uintptr_t)from;
   dma->registers->CNDTR = bytes;
   dma->registers->CCR = DMA_CCR_MINC | DMA_CCR_DIR | DMA_CCR_TCIE | DMA_CCR_EN;
 }

@@ -17,7 +17,11 @@ typedef struct {
   volatile uint32_t CCR;
   volatile uint32_t CNDTR;
   volatile uint32_t CPAR;
+#ifdef DMA_HAS_TWO_MEMORIES /* the L5, to change between */
+  volatile uint32_t CM0AR;
+#else
   volatile uint32_t CMAR;
+#endif
 } DMA_Channel_TypeDef;
 
 #define DMA_CCR_EN (1u << 0)

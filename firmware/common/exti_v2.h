@@ -1,4 +1,4 @@
-/* EXTI of the STM32G0, C0, H5 and U5: it selects the ports of its lines, and notes falling edges apart. */
+/* EXTI of the STM32G0, C0, H5, L5 and U5: it selects the ports of its lines, and notes falling edges apart. */
 #ifndef EXTI_V2_H
 #define EXTI_V2_H
 

@@ -1,4 +1,4 @@
-/* Unlocking, waiting and locking: what the flash controllers of F4, F7, L4, U5, H5 and G0 have in common. */
+/* Unlocking, waiting and locking: what the flash controllers of F4, F7, L4, L5, U5, H5 and G0 have in common. */
 #ifndef FLASH_CONTROL_H
 #define FLASH_CONTROL_H
 
@@ -13,7 +13,7 @@
 #define FLASH_CONTROL_KEY_1 0x45670123u
 #define FLASH_CONTROL_KEY_2 0xCDEF89ABu
 
-#ifndef FLASH_CONTROL /* the registers have other names on U5 and H5 */
+#ifndef FLASH_CONTROL /* the registers have other names on L5, U5 and H5 */
 #define FLASH_CONTROL FLASH->CR
 #define FLASH_STATUS FLASH->SR
 #define FLASH_KEYS FLASH->KEYR

@@ -1,4 +1,4 @@
-/* The ICACHE of the STM32H5 and U5, which holds code and constants of the flash. */
+/* The ICACHE of the STM32H5, L5 and U5, which holds code and constants of the flash. */
 #ifndef ICACHE_H
 #define ICACHE_H
 

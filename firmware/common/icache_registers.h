@@ -1,4 +1,4 @@
-/* The ICACHE of the STM32H5 and U5 (icache.h), with ST's names. */
+/* The ICACHE of the STM32H5, L5 and U5 (icache.h), with ST's names. */
 #ifndef ICACHE_REGISTERS_H
 #define ICACHE_REGISTERS_H
 

@@ -1,4 +1,4 @@
-/* The RTC of the STM32G0, C0, H5 and U5: flags in SR are cleared by SCR. That of the C0 has no wake-up timer, but an alarm
+/* The RTC of the STM32G0, C0, H5, L5 and U5: flags in SR are cleared by SCR. That of the C0 has no wake-up timer, but an alarm
  * that comes when SSR reaches a value.
  */
 #ifndef RTC_REGISTERS_H

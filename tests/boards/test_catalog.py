@@ -55,6 +55,7 @@ OTHERS = {
     "nucleo_f091rc": (256, 32, 48),  # DS10010
     "nucleo_u575zi_q": (2048, 768, 160),  # DS13737, without SRAM4
     "nucleo_h563zi": (2048, 640, 250),  # DS14258
+    "nucleo_l552ze_q": (512, 256, 110),  # DS12737
     "bluepill_f103c8": (64, 20, 64),  # DS5319: 72 MHz, of HSE alone
     "nucleo_f103rb": (128, 20, 64),
     "stm32f103ze": (512, 64, 64),  # DS5792
@@ -88,6 +89,7 @@ HOST_UARTS = {
     "nucleo_g0b1re": ("USART2", "PA2", "PA3"),  # UM2324
     "nucleo_u575zi_q": ("USART1", "PA9", "PA10"),  # UM2861
     "nucleo_h563zi": ("USART3", "PD8", "PD9"),  # UM3115
+    "nucleo_l552ze_q": ("LPUART1", "PG7", "PG8"),  # UM2581
     "disco_l496ag": ("USART2", "PA2", "PD6"),  # Zephyr's stm32l496g_disco
 }
 # Clocks set by ST's firmware for the boards: HCLK, PCLK1, PCLK2 in MHz and flash wait states.
@@ -121,6 +123,7 @@ BUSES = {
     "nucleo_f091rc": (48, 48, 48, 1),
     "nucleo_u575zi_q": (160, 160, 160, 4),
     "nucleo_h563zi": (250, 250, 250, 5),
+    "nucleo_l552ze_q": (110, 110, 110, 5),
     **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (64, 32, 64, 2)),
     "nucleo_f302r8": (64, 32, 64, 2),
     "nucleo_f303re": (72, 36, 72, 2),
@@ -172,6 +175,7 @@ FLASHES = {
     "nucleo_f091rc": (3, 1, 4),
     "nucleo_u575zi_q": (3, 5, 16),  # 4 wait states and a cycle to the ICACHE
     "nucleo_h563zi": (3, 6, 16),
+    "nucleo_l552ze_q": (3, 6, 8),
     **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (3, 2, 8)),
     "nucleo_f302r8": (3, 2, 8),
     "nucleo_f303re": (3, 2, 8),
@@ -191,6 +195,7 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32f0": (4, 3 * 4, 0),  # RM0091: prefetch buffer
     "stm32u5": (16, 4 * KB, 4 * KB),  # RM0456: the ICACHE, a half each
     "stm32h5": (16, 4 * KB, 4 * KB),  # RM0481: likewise
+    "stm32l5": (16, 4 * KB, 4 * KB),  # RM0438: likewise
     "stm32f1": (8, 2 * 8, 0),  # PM0075: prefetch buffer
     "stm32f3": (8, 2 * 8, 0),  # RM0316: prefetch buffer
     "stm32l0": (4, 4 * 4, 2 * 4),  # RM0367: six buffers of a word
@@ -206,6 +211,7 @@ SETTINGS = {
     "stm32wb": {"vos"},
     "stm32u5": {"vos"},
     "stm32h5": {"vos"},
+    "stm32l5": {"vos", "vddio2"},
     "stm32f4": {"vos", "overdrive"},
     "stm32f7": {"vos", "overdrive"},
     "stm32l4": {"vos", "boost", "vddio2"},
@@ -292,7 +298,7 @@ def test_a_family_has_all_its_settings(board: Board) -> None:
             {*F4, *F7, "nucleo_h743zi"},
         ),  # RM0390, RM0385: from 168, 180 MHz; RM0433: VOS0
         (("boost", 1), {"nucleo_h723zg", *L4R5, *G4}),  # DS13313: above 520 MHz; RM0432: 80 MHz; RM0440: 150 MHz
-        (("vddio2", 1), {*L4R5, "disco_l496ag"}),  # RM0432, RM0351: PG2..PG15
+        (("vddio2", 1), {*L4R5, "disco_l496ag", "nucleo_l552ze_q"}),  # RM0432, RM0351, RM0438: PG2..PG15
     ],
 )
 def test_settings_of_single_devices(setting: tuple[str, int], names: set[str]) -> None:
@@ -459,7 +465,9 @@ def test_the_table_fits_120_columns() -> None:
     print_boards(load_boards(), Console(file=output, width=120))
     *lines, less_sure = output.getvalue().splitlines()
     assert len(lines) == len(board_names()) + 1
-    assert less_sure.startswith("note: times and energies of nucleo_h563zi, nucleo_u575zi_q are less sure: Cortex-M33 ")
+    assert less_sure.startswith(
+        "note: times and energies of nucleo_h563zi, nucleo_l552ze_q, nucleo_u575zi_q are less sure: Cortex-M33 "
+    )
     (row,) = (line for line in lines if "nucleo_l4r5zi " in line)
     assert row.split() == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "44", "12", "2", "LPUART1"]
 

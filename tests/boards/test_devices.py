@@ -17,6 +17,7 @@ DATASHEETS = {
     "stm32f401rbt6": ("cortex-m4", 84, 128, [(0x20000000, 64)], "STM32F401xC"),  # DS9716
     "stm32f446ret6": ("cortex-m4", 180, 512, [(0x20000000, 128)], "STM32F446xx"),  # DS10693: SRAM1 112, SRAM2 16
     "stm32u575zit6q": ("cortex-m33", 160, 2048, [(0x20000000, 768)], "STM32U575xx"),  # DS13737: SRAM1 to SRAM3
+    "stm32l552zet6q": ("cortex-m33", 110, 512, [(0x20000000, 256)], "STM32L552xx"),  # DS12737: SRAM1 and SRAM2
     "stm32h563zit6": ("cortex-m33", 250, 2048, [(0x20000000, 640)], "STM32H563xx"),  # DS14258: SRAM1 to SRAM3
     "stm32f746zgt6": (  # DS10916: DTCM, SRAM1 and SRAM2 of 240 and 16 KB; the flash is on the ITCM bus, too
         "cortex-m7",

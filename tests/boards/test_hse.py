@@ -62,6 +62,7 @@ PLL = {
     "nucleo_f091rc": (1, 6, 1),
     "nucleo_u575zi_q": (1, 20, 1),
     "nucleo_h563zi": (2, 125, 2),
+    "nucleo_l552ze_q": (2, 55, 2),
     "stm32f103ze": (1, 8, 1),
     "nucleo_f302r8": (2, 16, 1),  # as from HSI
     "nucleo_f303re": (1, 9, 1),  # as in Zephyr's nucleo_f303re.dts

@@ -62,6 +62,7 @@ IN_MANUALS = {
     ("nucleo_wb55rg", "LPUART1"): ((16, None), (17, None)),
     ("nucleo_u575zi_q", "USART1"): ((24, GENERAL_PURPOSE), (25, GENERAL_PURPOSE)),
     ("nucleo_u575zi_q", "USART3"): ((28, GENERAL_PURPOSE), (29, GENERAL_PURPOSE)),
+    ("nucleo_l552ze_q", "USART2"): ((27, None), (28, None)),
     ("nucleo_h563zi", "USART2"): ((23, GPDMA_OF_8), (24, GPDMA_OF_8)),
     ("nucleo_h563zi", "UART7"): ((33, GPDMA_OF_8), (34, GPDMA_OF_8)),
     ("nucleo_g431rb", "USART1"): ((24, None), (25, None)),

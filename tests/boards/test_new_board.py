@@ -47,6 +47,7 @@ PARTS = (
     "stm32wb55cgu6",
     "stm32u585cit6",
     "stm32u575vgt6q",
+    "stm32l562cet6",
     "stm32h562rit6",
     "stm32h573vit6",
     "stm32h742zgt6",  # two banks of flash and two of RAM, apart
@@ -100,6 +101,7 @@ def test_every_line_has_parts() -> None:
         "stm32wb",
         "stm32u5",
         "stm32h5",
+        "stm32l5",
     ):
         for line in load_family(part).lines:
             assert all(any(fnmatch(name, pattern) for name in known) for pattern in line.parts)

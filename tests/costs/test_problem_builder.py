@@ -224,6 +224,7 @@ def test_the_table_is_complete() -> None:
         "stm32f0",
         "stm32u5",
         "stm32h5",
+        "stm32l5",
         "stm32f1",
         "stm32f3",
         "stm32f4",

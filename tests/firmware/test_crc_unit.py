@@ -46,6 +46,7 @@ void reset(void) {{
         "nucleo_wb55rg",
         "nucleo_u575zi_q",
         "nucleo_h563zi",
+        "nucleo_l552ze_q",
         "nucleo_f401re",
         "nucleo_f746zg",
         "nucleo_l452re",

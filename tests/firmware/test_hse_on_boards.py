@@ -28,6 +28,7 @@ RESET_HZ = {
     "stm32wb": 4_000_000,
     "stm32u5": 4_000_000,
     "stm32h5": 32_000_000,
+    "stm32l5": 4_000_000,
     "stm32g4": 16_000_000,
     "stm32f7": 16_000_000,
     "stm32h7": 64_000_000,
@@ -48,6 +49,7 @@ BOARDS = (
         "nucleo_h743zi",
         "nucleo_u575zi_q",
         "nucleo_h563zi",
+        "nucleo_l552ze_q",
     ),
     *CRYSTALS,
     *(

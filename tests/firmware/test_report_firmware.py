@@ -22,6 +22,7 @@ ONE_A_FAMILY = (
     "nucleo_wb55rg",
     "nucleo_u575zi_q",
     "nucleo_h563zi",
+    "nucleo_l552ze_q",
     "nucleo_f401re",
     "nucleo_l452re",
     "nucleo_g474re",

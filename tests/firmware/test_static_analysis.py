@@ -31,6 +31,7 @@ BOARDS = {
     "stm32wb": "nucleo_wb55rg",
     "stm32u5": "nucleo_u575zi_q",
     "stm32h5": "nucleo_h563zi",
+    "stm32l5": "nucleo_l552ze_q",
     "stm32f4": "nucleo_f446re",
     "stm32f7": "nucleo_f746zg",
     "stm32h7": "nucleo_h743zi",
@@ -61,11 +62,11 @@ class Program:
 
 
 def a_project(family: str) -> Path:
-    """Return a project with the board of a family: of every other one, as the network has few layers."""
-    names, number = tuple(BOARDS.values()), tuple(BOARDS).index(family) % 2
+    """Return a project with the board of a family: of every third one, as the network has few layers."""
+    names, number = tuple(BOARDS.values()), tuple(BOARDS).index(family) % 3
     standalone = ProjectStandalone(frame_us=10**6, low_power=LowPower.STOP)
     programs = ProgramOptions(standalone=standalone)  # which have every file
-    return made_once(f"analyzed-{number}", lambda out: generate_example(out, *names[number::2], programs=programs))
+    return made_once(f"analyzed-{number}", lambda out: generate_example(out, *names[number::3], programs=programs))
 
 
 def program(family: str, *, has_common: bool = True) -> Program:

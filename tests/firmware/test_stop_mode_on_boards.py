@@ -21,7 +21,7 @@ L073, F746, F302, F303 = "nucleo_l073rz", "nucleo_f746zg", "nucleo_f302r8", "nuc
 F103 = "nucleo_f103rb"
 H743, H723, L4R5 = "nucleo_h743zi", "nucleo_h723zg", "nucleo_l4r5zi"
 G431, G474, WB55, U575 = "nucleo_g431rb", "nucleo_g474re", "nucleo_wb55rg", "nucleo_u575zi_q"
-H563 = "nucleo_h563zi"
+H563, L552 = "nucleo_h563zi", "nucleo_l552ze_q"
 PAIR = (L452, G071)
 SRAM3 = 0x2004_0000
 FRAME_MS = 200
@@ -71,6 +71,7 @@ def check_running(boards: StandaloneBoards, results: int = 3) -> None:
         (WB55, F303),
         (U575, G071),
         (H563, L452),
+        pytest.param((L552, H563), marks=pytest.mark.nightly),
         pytest.param((H723, L452), marks=pytest.mark.nightly),
         pytest.param((F303, F302), marks=pytest.mark.nightly),
     ],

@@ -32,6 +32,7 @@ FAMILIES = (
     "nucleo_f091rc",
     "nucleo_u575zi_q",
     "nucleo_h563zi",
+    "nucleo_l552ze_q",
     "nucleo_f103rb",
 )
 RING = tuple(zip(FAMILIES, (*FAMILIES[1:], FAMILIES[0]), strict=True))  # every family twice

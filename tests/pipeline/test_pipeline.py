@@ -35,6 +35,7 @@ PAIRS = [
     ("nucleo_f072rb", "nucleo_f091rc"),
     ("nucleo_u575zi_q", "nucleo_g071rb"),
     ("nucleo_h563zi", "nucleo_l452re"),
+    ("nucleo_l552ze_q", "nucleo_h563zi"),
     ("nucleo_f446re", "nucleo_h723zg"),
     ("nucleo_l433rc_p", "nucleo_l412kb"),
 ]

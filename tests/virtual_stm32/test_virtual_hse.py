@@ -16,6 +16,7 @@ from virtual_stm32.peripherals.families.stm32h5 import RccH5
 from virtual_stm32.peripherals.families.stm32h7 import RccH7
 from virtual_stm32.peripherals.families.stm32l0 import RccL0
 from virtual_stm32.peripherals.families.stm32l4 import RccL4
+from virtual_stm32.peripherals.families.stm32l5 import RccL5
 from virtual_stm32.peripherals.families.stm32u5 import RccU5
 from virtual_stm32.peripherals.families.stm32wb import RccWb
 from virtual_stm32.peripherals.rcc import Rcc
@@ -39,6 +40,7 @@ MAKERS: dict[str, Make] = {
     "g0": lambda hz: RccG0(cycle_of, hz),
     "l0": lambda hz: RccL0(cycle_of, hz),
     "l4": lambda hz: RccL4(cycle_of, hz, is_plus=False),
+    "l5": lambda hz: RccL5(cycle_of, hz),
     "g4": lambda hz: RccG4(cycle_of, hz),
     "wb": lambda hz: RccWb(cycle_of, hz),
     "u5": lambda hz: RccU5(cycle_of, hz),
@@ -54,6 +56,7 @@ PLL_FROM_HSE = {
     "g0": ({0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
     "l0": ({0x0C: 1 << 16 | 3 << 18 | 1 << 22}, 32 * MHZ),
     "l4": ({0x0C: 3 | 0 << 4 | 20 << 8 | 1 << 24}, 80 * MHZ),
+    "l5": ({0x0C: 3 | 1 << 4 | 55 << 8 | 1 << 24}, 110 * MHZ),
     "wb": ({0x108: 8 << 4, 0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
     "u5": ({0x28: 3 | 1 << 18, 0x34: 19}, 160 * MHZ),
     "g4": ({0x0C: 3 | 1 << 4 | 85 << 8 | 1 << 24}, 170 * MHZ),
@@ -62,7 +65,7 @@ PLL_FROM_HSE = {
 }
 # A value of the field PLLSRC for another source, or none; the F4 has only the two.
 OTHER_SOURCE = {"g0": (0x0C, 0), "l4": (0x0C, 1), "g4": (0x0C, 1), "wb": (0x0C, 1), "h7": (0x28, 1), "u5": (0x28, 1)}
-OTHER_SOURCE |= {"h5": (0x28, 2)}
+OTHER_SOURCE |= {"h5": (0x28, 2), "l5": (0x0C, 0)}
 
 
 def make(family: str, hse_hz: int | None) -> Rcc:

@@ -171,15 +171,15 @@ class CachedBuses(IdealMemory):
 
 
 class Icache(IdealMemory):
-    """Flash of the U5 behind its ICACHE, which holds code and constants; RAM has no wait states."""
+    """Flash of H5, L5 and U5 behind the ICACHE, which holds code and constants; RAM has no wait states."""
 
     def __init__(self, board: Board, core: Values) -> None:
         self._flash, self._level = board.device.flash, board.flash_level
         ways = core.cycles("cache_ways")
-        line_bytes = board.caches.line_bytes
+        self._line_bytes = board.caches.line_bytes
         self._memory = ctypes.create_string_buffer(library().buses_bytes())
-        sets = (board.caches.code_bytes + board.caches.data_bytes) // line_bytes // ways
-        library().buses_begin(self._memory, line_bytes, sets, ways, 0, 0)
+        sets = (board.caches.code_bytes + board.caches.data_bytes) // self._line_bytes // ways
+        library().buses_begin(self._memory, self._line_bytes, sets, ways, 0, 0)
         self.model = MemoryModel.from_buffer(self._memory)
 
     @override
@@ -188,8 +188,10 @@ class Icache(IdealMemory):
 
     @override
     def clock_changed(self, access_control: int, ahb_divider: int) -> None:
-        first = self._level.bus_cycles + (access_control & _LATENCY)
-        library().buses_set(self._memory, self._flash.start, self._flash.size_bytes, first, 0, True)
+        wait_states = access_control & _LATENCY
+        first = self._level.bus_cycles + wait_states
+        rest = (self._line_bytes // self._level.access_bytes - 1) * (1 + wait_states)
+        library().buses_set(self._memory, self._flash.start, self._flash.size_bytes, first, rest, True)
         is_on = bool(access_control & _CODE_CACHE)
         library().buses_switch(self._memory, is_on, is_on)
 

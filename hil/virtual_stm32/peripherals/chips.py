@@ -27,6 +27,7 @@ from virtual_stm32.peripherals.families.stm32h5 import stm32h5
 from virtual_stm32.peripherals.families.stm32h7 import stm32h7
 from virtual_stm32.peripherals.families.stm32l0 import stm32l0
 from virtual_stm32.peripherals.families.stm32l4 import stm32l4
+from virtual_stm32.peripherals.families.stm32l5 import stm32l5
 from virtual_stm32.peripherals.families.stm32u5 import stm32u5
 from virtual_stm32.peripherals.families.stm32wb import stm32wb
 from virtual_stm32.peripherals.flash.cells import FlashCells
@@ -55,6 +56,7 @@ FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32h7": stm32h7,
     "stm32l0": stm32l0,
     "stm32l4": stm32l4,
+    "stm32l5": stm32l5,
     "stm32u5": stm32u5,
     "stm32wb": stm32wb,
 }

@@ -25,6 +25,7 @@ CONTROLLERS = (
     "nucleo_wb55rg",
     "nucleo_u575zi_q",
     "nucleo_h563zi",
+    "nucleo_l552ze_q",
     "nucleo_f401re",
     "nucleo_l4r5zi",
     "nucleo_g431rb",

@@ -26,6 +26,7 @@ OTHERS = (
     "nucleo_f072rb",
     "nucleo_u575zi_q",
     "nucleo_h563zi",
+    "nucleo_l552ze_q",
     "nucleo_f103rb",
 )
 TWO = (G0, F4)

@@ -16,6 +16,8 @@ def _pairs(first: int, *names: str) -> dict[int, str]:
 G0 = {**_pairs(14, "LPUART1"), **_pairs(50, "USART1", "USART2", "USART3", "USART4")}
 # RM0481, GPDMA: table Programmed GPDMA1 and GPDMA2 requests.
 H5 = _pairs(21, "USART1", "USART2", "USART3", "UART4", "UART5", "USART6", "UART7", "UART8")
+# RM0438, DMAMUX1: assignment of multiplexer inputs to resources.
+L5 = _pairs(25, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
 # RM0456, GPDMA: table Programmed GPDMA1 request.
 U5 = _pairs(24, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
 # RM0434, DMAMUX: assignment of multiplexer inputs to resources.

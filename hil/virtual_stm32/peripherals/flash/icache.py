@@ -1,4 +1,4 @@
-"""The ICACHE of the STM32H5 and U5, which stands before the flash, and what a flash controller has to tell of it."""
+"""The ICACHE of STM32H5, L5 and U5, which stands before the flash, and what a flash controller has to tell of it."""
 
 from collections.abc import Callable
 

@@ -1,10 +1,11 @@
-"""The flash controller of the STM32U5 (RM0456): that of the L4 at other offsets, for quad words."""
+"""The flash controllers of STM32U5 (RM0456), for quad words, and L5 (RM0438): that of the L4 at other offsets."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from typing_extensions import override
 
+from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.icache import Icache
 from virtual_stm32.peripherals.flash.stm32l4 import FlashL4
@@ -12,6 +13,7 @@ from virtual_stm32.peripherals.flash.stm32l4 import FlashL4
 _OFFSETS = {0x00: 0x00, 0x08: 0x08, 0x10: 0x0C, 0x20: 0x10, 0x28: 0x14, 0x30: 0x18, 0x40: 0x20}  # those of the L4
 _WRP = ((0x58, 0x5C), (0x68, 0x6C))
 _OPTR = 0x20
+_DBANK = 1 << 22  # of the L5
 
 
 class FlashU5(FlashL4):
@@ -51,3 +53,24 @@ class FlashU5(FlashL4):
         if offset not in self.option_defaults:
             raise self.unknown(offset)
         return offset
+
+
+class FlashL5(FlashU5):
+    """Double words; two banks (DBANK), as delivered."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {**FlashU5.option_defaults, _OPTR: 0x7FEFF8AA}
+    page_bytes, corrected_bytes, word_bytes = 2 << 10, 8, 8
+
+    @override
+    def _options_changed(self) -> None:
+        if (self.words[_OPTR] ^ self.option_defaults[_OPTR]) & _DBANK:
+            raise NotModelledError("a board that changes its option bit DBANK is not modelled: use the other board")
+        super()._options_changed()
+
+
+class FlashL5OneBank(FlashL5):
+    """One bank: the option bit DBANK was cleared."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {**FlashL5.option_defaults, _OPTR: 0x7FEFF8AA & ~_DBANK}
+    page_bytes, banks = 4 << 10, 1
+    protected_areas: ClassVar[Sequence[Sequence[int]]] = ((*_WRP[0], *_WRP[1]),)
