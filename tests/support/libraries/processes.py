@@ -37,7 +37,7 @@ def compile_libraries(project: Project, folder: Path, out: Path, *mains: Path) -
         for source in (*sources, *map(str, mains)):  # each on its own, for ccache
             _gcc("-I.", f"-I{POSIX.parent}", "-c", source, folder=library)
         for main in mains:
-            objects = [f"{Path(source).stem}.o" for source in (*sources, main)]
+            objects = [f"{Path(source).stem}.o" for source in (*sources, str(main))]
             _gcc(*objects, "-o", program(out, main, number), folder=library)
 
 
