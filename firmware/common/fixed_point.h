@@ -9,10 +9,12 @@
 
 #include "dsp.h"
 
-/* A layer's constants: gathered by the linker from .weights.*, and kept as a symbol of their own in the ELF file. */
-#define TINYSPLIT_WEIGHTS(name) __attribute__((used, section(".weights." #name)))
+/* A layer's constants: gathered by the linker from .weights.*, and kept as a symbol of their own in the ELF file. They
+ * are copied by words.
+ */
+#define TINYSPLIT_WEIGHTS(name) __attribute__((used, aligned(4), section(".weights." #name)))
 
-/* Constants in the board's configuration file (weights_file.h), as aligned as arrays are elsewhere. */
+/* Constants in the board's configuration file (weights_file.h), as aligned as those. */
 #define TINYSPLIT_IN_FILE __attribute__((aligned(4)))
 
 /* For inner functions of a kernel: inlined, so that their loop counts are constants. */

@@ -1,5 +1,6 @@
-/* The GPDMA of the STM32U5 (RM0456) and H5 (RM0481): every function takes one channel of a UART in one direction. A channel has no
- * circular mode: at the end of a ring it loads a linked-list item (gpdma_items.c) that begins the ring again and stays.
+/* The GPDMA of the STM32U5 (RM0456) and H5 (RM0481): every function takes one channel of a UART in one direction. A
+ * channel has no circular mode: at the end of a ring it loads a linked-list item (gpdma_items.c) that begins the ring
+ * again and stays.
  */
 #ifndef DMA_H
 #define DMA_H

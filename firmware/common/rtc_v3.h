@@ -1,5 +1,5 @@
-/* The RTC of the STM32G0, C0, H5, L5 and U5: flags in SR are cleared by SCR. That of the C0 has no wake-up timer, but an alarm
- * that comes when SSR reaches a value.
+/* The RTC of the STM32G0, C0, H5, L5 and U5: flags in SR are cleared by SCR. That of the C0 has no wake-up timer, but
+ * an alarm that comes when SSR reaches a value.
  */
 #ifndef RTC_REGISTERS_H
 #define RTC_REGISTERS_H

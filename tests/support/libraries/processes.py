@@ -101,8 +101,12 @@ class Boards:
             pass_fds=files,
         )
 
-    def stop(self, number: int) -> str:
-        """Stop the process of a board; return what it has said of failures."""
+    def kill(self) -> None:
+        """Stop all processes that a failed test has left, whatever they have said."""
+        for number in list(self.processes):
+            self._end(number)
+
+    def _end(self, number: int) -> str:
         process = self.processes.pop(number)
         process.kill()
         for file in (process.stdin, process.stdout):
@@ -112,6 +116,11 @@ class Boards:
         text = process.stderr.read().decode()
         process.stderr.close()
         process.wait()
+        return text
+
+    def stop(self, number: int) -> str:
+        """Stop the process of a board; return what it has said of failures."""
+        text = self._end(number)
         assert "Sanitizer" not in text, text
         assert "runtime error" not in text, text
         return text
@@ -175,9 +184,10 @@ def running(
         for number in programs if starts else ():
             boards.start(number)
         yield boards
-    finally:
         for number in list(boards.processes):
             boards.stop(number)
+    finally:
+        boards.kill()
         end.set()
         thread.join()
         for each in (*ends.values(), *(own for pair in pairs for own in pair)):
