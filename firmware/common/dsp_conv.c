@@ -135,6 +135,7 @@ void dsp_conv_layer(const dsp_conv *layer, const void *input, void *output, void
   one.entry = entry(layer, one.pairs, BYTES_OF_ONE);
   begin(&rows, layer, 2, one.pairs); /* the last pixels of two rows: joined, and interleaved */
   rows.y_step = layer->y_row * layer->y_bytes;
+  rows.x_step = 0;
   rows.span *= 2;
   rows.any = layer->any_of_two;
   rows.entry = entry(layer, one.pairs, BYTES_OF_TWO);

@@ -17,7 +17,7 @@
 #define CRC_CLOCK RCC->AHB1ENR
 #define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN
 
-/* Where the error correction of the flash has failed, in the low bits of ECCDETR: the number of four words of a bank. */
+/* Where the error correction of the flash has failed, in the low bits of ECCDETR: the number of four words in a bank */
 #define FLASH_CORRECTED_BYTES 16u
 #define FLASH_FAILED_UNIT 16u
 #define FLASH_FAILED_MASK 0xFFFFFu

@@ -1,5 +1,5 @@
-/* The used registers of the STM32H5, by RM0481 (H562, H563, H573), with ST's names; at the addresses for code that is not
- * secure.
+/* The used registers of the STM32H5, by RM0481 (H562, H563, H573), with ST's names; at the addresses for code that is
+ * not secure.
  */
 #ifndef STM32H5_REGISTERS_H
 #define STM32H5_REGISTERS_H

@@ -1,5 +1,5 @@
-/* STM32L5: HSI16 or HSE, and PLL output R, in voltage range 0. The ICACHE is on. With TrustZone (TZEN) the clock stays as
- * it is: registers may be out of reach.
+/* STM32L5: HSI16 or HSE, and PLL output R, in voltage range 0. The ICACHE is on. With TrustZone (TZEN) the clock stays
+ * as it is: registers may be out of reach.
  */
 #include "clock.h"
 #include "clock_pll_r.h"

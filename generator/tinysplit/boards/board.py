@@ -209,7 +209,7 @@ class MemoryLevel:
 
 @dataclass(frozen=True)
 class Caches:
-    """Sizes in bytes of the caches: ART accelerator of F4 and L4, L1 caches of F7 and H7."""
+    """Sizes in bytes of the caches: ART accelerator of F4 and L4, L1 caches of F7 and H7, ICACHE."""
 
     line_bytes: int
     code_bytes: int
@@ -240,7 +240,7 @@ class DmaChannel:
 
     @property
     def is_general_purpose(self) -> bool:
-        """Whether it is a channel of a GPDMA (U5)."""
+        """Whether it is a channel of a GPDMA (H5, U5)."""
         return self.name.startswith("GPDMA")
 
     @property
@@ -250,7 +250,7 @@ class DmaChannel:
 
     @property
     def selects_request(self) -> bool:
-        """Whether the request is a field of its own registers (F4, F7, U5)."""
+        """Whether the request is a field of its own registers (F4, F7, H5, U5)."""
         return self.is_general_purpose or (self.is_stream and self.mux_channel is None)
 
 

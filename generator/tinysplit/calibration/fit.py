@@ -42,8 +42,7 @@ def fit(samples: Sequence[CostSample]) -> Costs:
     Non-negative M-estimate of the relative error (Huber 1964), by iteratively reweighted least squares. Errors are
     relative to the mean of estimate and measurement: relative to the measurement alone, low estimates fit better.
     """
-    system = _System.of(samples)
-    return {part: float(cost) for part, cost in zip(system.parts, system.solve(), strict=True) if cost > 0}
+    return _System.of(samples).costs
 
 
 def validated_fit(samples: Sequence[CostSample]) -> Validated:
@@ -53,7 +52,7 @@ def validated_fit(samples: Sequence[CostSample]) -> Validated:
     bootstrap (Efron 1979) over the layers.
     """
     system = _System.of(samples)
-    costs = fit(samples)
+    costs = system.costs
     held_out = held_out_of(samples)
     drawn = np.random.default_rng(_SEED).integers(len(samples), size=(RESAMPLES, len(samples)))
     resampled = np.array([system.solve(rows) for rows in drawn])
@@ -99,6 +98,11 @@ class _System(NamedTuple):
             robust = KNEE / np.maximum(np.abs(errors), KNEE)
             system = system._replace(weights=of_size * robust / (1 + errors / 2) ** 2)
         return system
+
+    @property
+    def costs(self) -> Costs:
+        """The costs of all parts that cost something, by all layers."""
+        return {part: float(cost) for part, cost in zip(self.parts, self.solve(), strict=True) if cost > 0}
 
     def solve(self, rows: NDArray[np.intp] | slice = slice(None)) -> NDArray[np.float64]:
         """Return the cost of each part that fits these rows best, with their weights in the fit of all."""

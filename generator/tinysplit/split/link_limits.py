@@ -98,7 +98,7 @@ def _best_of_link_sets(problem: Problem, links: Links, link_counts: Sequence[int
             break
     if best is None:
         raise NoSplitError(proved=is_complete)
-    bound = bound if is_complete else least
+    bound = max(bound, least) if is_complete else least
     return replace(best, lower_bound=min(bound, best.objective), explored=explored)
 
 

@@ -6,6 +6,7 @@ import re
 import selectors
 import socket
 import subprocess
+import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -102,9 +103,9 @@ class Boards:
         )
 
     def kill(self) -> None:
-        """Stop all processes that a failed test has left, whatever they have said."""
+        """Stop all processes that a failed test has left, and print what they have said."""
         for number in list(self.processes):
-            self._end(number)
+            sys.stderr.write(self._end(number))
 
     def _end(self, number: int) -> str:
         process = self.processes.pop(number)

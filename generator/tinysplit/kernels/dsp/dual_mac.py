@@ -170,9 +170,10 @@ class DualMac(Kernel):
     def work(self, layer: Layer, widths: Widths) -> Work:
         """Count padding of the map, of blocks and of pairs like other values.
 
-        Parts, for `two` pixels or `one`: `pairs` of values; `loops`: iterations over `UNROLLED` pairs, `long_loops`
-        over `LONG_UNROLLED`; kernel `rows`; `blocks` of channels. `rest`: channels that fill no block; `gathered`:
-        pairs of a single pixel, whose kernel rows are copied together; `call`: convolutions after the first.
+        Parts, for `two` pixels, of a row or of two, or `one`: `pairs` of values; `loops`: iterations over `UNROLLED`
+        pairs, `long_loops` over `LONG_UNROLLED`; kernel `rows`; `blocks` of channels. `rest`: channels that fill no
+        block; `gathered`: pairs of last pixels, whose kernel rows are copied together; `call`: convolutions after the
+        first.
         """
         parts = parts_of(layer)
         calls = sum(part.repeats for part in parts)

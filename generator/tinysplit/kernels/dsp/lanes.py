@@ -1,7 +1,8 @@
 """Add, Mul, Concat and normalization, and pools of 16 bits: four bytes or two halfwords of a word at a time in SIMD.
 
 CMSIS-NN adds element by element in 32 bits (arm_elementwise_add_s8); here sums whose ratios of scales are powers of
-two stay in their lanes (`tinysplit.kernels.lane_sums`), and other bytes are multiplied two at a time from a word.
+two stay in their lanes (`tinysplit.kernels.lane_sums`), and other bytes are multiplied one by one, from
+the halves of a word.
 """
 
 from dataclasses import dataclass
