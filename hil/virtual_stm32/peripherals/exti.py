@@ -117,7 +117,7 @@ class Exti(Registers):
 
     @override
     def next_event(self) -> int | None:
-        ps = self.next_ps() if self._armed else FOREVER
+        ps = self.next_ps()
         return None if ps >= FOREVER else self._clock.cycle(ps)
 
     @override

@@ -282,6 +282,7 @@ def program_parts(folder: Path, board: Board, sources: Sequence[Path] = ()) -> I
     """Yield what the ELF of a project, or of some of its sources, follows from, but for the compiler."""
     yield repr((sources, board.device.core, macros(board), FLAGS, LANGUAGE_FLAGS, WARNINGS, INCLUDES, LINKING))
     yield CHECKSUM.read_bytes()
+    yield Path(__file__).read_bytes()  # the order of what is linked
     for path in source_files(folder):
         if path.is_file() and path.suffix not in {".o", ".elf", ".md"}:
             yield str(path.relative_to(folder))

@@ -6,8 +6,10 @@ ccache has the objects; to ask it for the 45 files of a board, and to link them,
 import hashlib
 import os
 import shutil
+import subprocess
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from session.compiler_cache import compiler_behind
@@ -15,6 +17,7 @@ from tinysplit.common.cache import cache_directory
 
 VARIABLE = "TINYSPLIT_TEST_PROGRAMS"
 MOST_PROGRAMS = 4000  # of some 60 KB
+PROGRAMS, LIBRARIES = ("cc1", "as", "ld"), ("libc.a", "libgcc.a")
 
 
 def use() -> None:
@@ -24,7 +27,7 @@ def use() -> None:
     os.environ[VARIABLE] = str(folder)
     with suppress(FileNotFoundError):  # another run deletes them, too
         for path in sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)[MOST_PROGRAMS:]:
-            path.unlink()
+            path.unlink(missing_ok=True)
 
 
 def kept(program: Path, parts: Iterable[str | bytes], link: Callable[[], object]) -> Path:
@@ -51,7 +54,11 @@ def kept(program: Path, parts: Iterable[str | bytes], link: Callable[[], object]
     return program
 
 
+@cache
 def _compiler() -> bytes:
-    compiler = Path(compiler_behind()).resolve()
-    status = compiler.stat()
-    return f"{compiler} {status.st_size} {status.st_mtime_ns}\n".encode()
+    """Return what tells the compiler, its assembler and linker, and its libraries from others."""
+    driver = compiler_behind()
+    asked = (*(f"-print-prog-name={name}" for name in PROGRAMS), *(f"-print-file-name={name}" for name in LIBRARIES))
+    told = (subprocess.run([driver, each], capture_output=True, text=True, check=True).stdout.strip() for each in asked)
+    files = [Path(shutil.which(each) or each).resolve() for each in (driver, *told)]
+    return "".join(f"{file} {file.stat().st_size} {file.stat().st_mtime_ns}\n" for file in files).encode()
