@@ -1,5 +1,6 @@
 /* The clock tree of the STM32L4, L4+, G4, L5 and WB: PLL output R from HSI16 or HSE, with the core voltage in range 1,
- * which is the reset state, or of the L5 in range 0. device.h has CLOCK_RESET_CFGR, the value of RCC_CFGR that selects the clock after a reset.
+ * which is the reset state, or of the L5 in range 0. device.h has CLOCK_RESET_CFGR, the value of RCC_CFGR that selects
+ * the clock after a reset.
  */
 #ifndef CLOCK_PLL_R_H
 #define CLOCK_PLL_R_H
