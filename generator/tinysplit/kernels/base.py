@@ -4,7 +4,7 @@ A kernel is one way to compute a kind of layer: one module of this package, and 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -118,6 +118,10 @@ class Kernel(ABC):
     def expected_weights_bytes(self, layer: Layer, widths: Widths) -> int:
         """Return the bytes of `constants` that are expected before weights have a format."""
         return self.weights_bytes(layer, widths)
+
+    def packing(self, layer: Layer) -> Hashable:
+        """Return what the order of `constants` depends on beside the weights: tiles of one packing share them."""
+        return None
 
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         """Return the arrays that the kernel reads from flash, by name, in the layout in which it reads them."""

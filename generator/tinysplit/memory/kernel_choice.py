@@ -421,11 +421,14 @@ class KernelChoice:
             return siblings
         layers = self.graph.layers
 
-        def size(each: int) -> int:
-            return kernel.weights_bytes(layers[each], self.widths.of_layer(layers[each]))
+        def packed(each: int) -> Hashable:
+            size_bytes = kernel.weights_bytes(layers[each], self.widths.of_layer(layers[each]))
+            return size_bytes, kernel.packing(layers[each])
 
         return tuple(
-            each for each in siblings if each == number or (kernel in self._all(each) and size(each) == size(number))
+            each
+            for each in siblings
+            if each == number or (kernel in self._all(each) and packed(each) == packed(number))
         )
 
     def live_bytes(self, number: int, kernel: Kernel) -> int:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels import Kernel
@@ -13,7 +15,6 @@ from tinysplit.memory.constants_in_ram import LayerConstants, PlacedConstants, p
 from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.memory.resident_constants import resident_rooms, with_residents
 from tinysplit.network.bit_widths import Widths
-from tinysplit.network.graph import Graph
 from tinysplit.network.quantized_graph import QuantizedGraph, QuantizedLayer
 from tinysplit.plan.plan import BoardPlan, Plan
 
@@ -25,7 +26,7 @@ def with_constants_in_ram(plan: Plan, quantized: QuantizedGraph) -> Plan:
 
 def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     constants = dict(layer_constants(board_plan, quantized))
-    sharing = list(sharing_layers(board_plan, quantized.graph, constants))
+    sharing = list(sharing_layers(board_plan, quantized, constants))
     outside = _external(board_plan, quantized, constants, sharing)
     copies = _placed(board_plan, {**constants, **outside}, sharing)
     with_copies = replace(board_plan, constants=copies, external=frozenset(outside))
@@ -47,7 +48,7 @@ def _with_residents(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPl
         own, kernel = quantized.layers[number], board_plan.memory.kernels[number]
         widths = Widths.of(own.formats)
         cycles += kernel_cycles(board_plan.table, own.layer, core, widths, kernel, quantized=own)
-    sharing = list(sharing_layers(board_plan, quantized.graph, constants))
+    sharing = list(sharing_layers(board_plan, quantized, constants))
     rooms = resident_rooms(board_plan.board, board_plan.free_near_bytes, board_plan.far_ram)
     return replace(board_plan, constants=with_residents(board_plan.constants, constants, sharing, rooms, cycles))
 
@@ -99,17 +100,24 @@ def _free_flash_bytes(board_plan: BoardPlan, quantized: QuantizedGraph) -> int:
 
 
 def sharing_layers(
-    board_plan: BoardPlan, graph: Graph, constants: Mapping[int, LayerConstants]
+    board_plan: BoardPlan, quantized: QuantizedGraph, constants: Mapping[int, LayerConstants]
 ) -> Iterator[tuple[int, ...]]:
-    """Yield the layers with constants, those together that have the same ones."""
+    """Yield the layers with constants, those together that have the same ones.
+
+    Tiles with one kernel may have others: it orders the weights by the shape of the tile.
+    """
     kernels, left = board_plan.memory.kernels, dict.fromkeys(constants)
+
+    def are_equal(one: int, other: int) -> bool:
+        if kernels[one] is not kernels[other] or constants[one].sizes != constants[other].sizes:
+            return False
+        own, its = (kernels[each].constants(quantized.layers[each]) for each in (one, other))
+        return all(np.array_equal(values, its[name]) for name, values in own.items())
+
     while left:
         number = next(iter(left))
-        own = tuple(
-            each
-            for each in graph.siblings(number)
-            if each in left and kernels[each] is kernels[number] and constants[each].sizes == constants[number].sizes
-        )
+        alike = (each for each in quantized.graph.siblings(number) if each in left)
+        own = tuple(each for each in alike if each == number or are_equal(number, each))
         left = {each: None for each in left if each not in own}
         yield own
 

@@ -53,7 +53,7 @@ def _with_constants(
 ) -> BoardPlan:
     """Return the plan with decrypted constants; of layers that have the same ones, the first decrypts them."""
     constants = dict(layer_constants(board_plan, quantized))
-    sharing = list(sharing_layers(board_plan, quantized.graph, constants))
+    sharing = list(sharing_layers(board_plan, quantized, constants))
     in_use = in_use_together(board_plan.memory.in_use, sharing)
     found = place_decrypted(board_plan.board, rounds, {own[0]: constants[own[0]] for own in sharing}, in_use, rooms)
     layers = {

@@ -166,6 +166,10 @@ class Planes(Kernel):
         return layer.parameters["weights"].size * widths.w // 8 + layer.out_shape.channels * (4 + factor_bytes(layer))
 
     @override
+    def packing(self, layer: Layer) -> bool:
+        return _is_turned(layer)
+
+    @override
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         # the weights as channels x rows x columns of the planes
         axes = (2, 1, 0) if _is_turned(quantized.layer) else (2, 0, 1)
