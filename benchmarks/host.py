@@ -100,6 +100,7 @@ def _rows() -> Iterator[Sequence[Cell]]:
 
 FOUR = ("nucleo_g071rb", "nucleo_l452re", "nucleo_f446re", "nucleo_h743zi")
 FEW, MANY = 200, 800  # layers
+STEADY = 2.9  # variance of the weights times their number, with which values neither vanish nor grow
 KWS = MODELS["KWS"]
 RUN = ("run", str(KWS.model), "-b", "nucleo_l4r5zi", "-s", str(KWS.samples), "-o", "kws", "--rig", "virtual")
 COMMANDS = {
@@ -153,7 +154,7 @@ def deep(n_layers: int) -> onnx.ModelProto:
     for number in range(n_layers):
         groups, size = (8, 3) if number % 2 else (1, 1)
         shape = (8, 8 // groups, size, size)
-        values = rng.normal(size=shape, scale=np.sqrt(2 / np.prod(shape[1:])))
+        values = rng.normal(size=shape, scale=np.sqrt(STEADY / np.prod(shape[1:])))
         weights.append(numpy_helper.from_array(values.astype(np.float32), f"w{number}"))
         nodes += [
             helper.make_node("Conv", [f"x{number}", f"w{number}"], [f"y{number}"], group=groups, pads=[size // 2] * 4),

@@ -7,11 +7,13 @@ from hypothesis import strategies as st
 
 from kernel_cases.layer_cases import quantize_one
 from models.networks import dense
+from models.onnx_builder import OnnxBuilder, conv
 from models.value_ranges import clipped_ranges
 from session.shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit.network.fixed_point.formats import QFormat
 from tinysplit.network.integer_reference import run_integer
 from tinysplit.onnx_import import import_model
+from tinysplit.quantize import statistics
 from tinysplit.quantize.choose_formats import choose_formats, quantize
 from tinysplit.quantize.statistics import Statistics, value_statistics
 
@@ -29,19 +31,42 @@ def test_statistics_of_parts_are_those_of_the_whole(left: list[float], right: li
     assert together.bins.sum() == np.count_nonzero(whole)
 
 
+def test_samples_that_are_counted_together_give_what_each_gives(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = OnnxBuilder([1, 3, 5, 5])
+    conv(builder, 4, 3, (1, 1), name="first")
+    builder.node("Relu", name="positive")
+    model = builder.save(tmp_path)
+    x = np.random.default_rng(0).normal(size=(7, 3, 5, 5)).astype(np.float32)
+    names = import_model(model).value_names
+    together = value_statistics(model, names, x)
+    for numbers in (1, 3 * sum(each.count // len(x) for each in together.values())):  # one sample, and three
+        monkeypatch.setattr(statistics, "MOST_NUMBERS", numbers)
+        for name, found in value_statistics(model, names, x).items():
+            expected = together[name]
+            assert (found.count, found.range) == (expected.count, expected.range)
+            assert (found.mean, found.variance) == pytest.approx((expected.mean, expected.variance))
+            assert (found.bin_width, found.first_bin) == (expected.bin_width, expected.first_bin)
+            np.testing.assert_array_equal(found.bins, expected.bins)
+            np.testing.assert_array_equal(found.extremes, expected.extremes)
+            np.testing.assert_array_equal(found.of_samples, expected.of_samples)
+    assert together[names[0]].of_samples == pytest.approx(np.stack([x.min((1, 2, 3)), x.max((1, 2, 3))], axis=1))
+
+
 def test_bins_count_what_lies_in_them() -> None:
-    statistics = Statistics.of(np.array([0.0, 0.25, 0.25, -0.5, 1.0]))
-    starts = (statistics.first_bin + np.arange(len(statistics.bins))) * statistics.bin_width
-    assert {float(s): int(n) for s, n in zip(starts, statistics.bins, strict=True) if n} == {-0.5: 1, 0.25: 2, 1.0: 1}
+    found = Statistics.of(np.array([0.0, 0.25, 0.25, -0.5, 1.0]))
+    starts = (found.first_bin + np.arange(len(found.bins))) * found.bin_width
+    assert {float(s): int(n) for s, n in zip(starts, found.bins, strict=True) if n} == {-0.5: 1, 0.25: 2, 1.0: 1}
 
 
 def test_the_estimated_error_is_the_measured_one() -> None:
     values = np.random.default_rng(0).laplace(size=100_000)
-    statistics = Statistics.of(values)
+    found = Statistics.of(values)
     for fraction_bits in range(3, 8):
         q = QFormat(8, fraction_bits)
         measured = np.mean((q.dequantize(q.quantize(values)) - values) ** 2)
-        assert statistics.error(q) == pytest.approx(measured, rel=0.05)
+        assert found.error(q) == pytest.approx(measured, rel=0.05)
 
 
 def test_rare_tails_are_clipped_and_full_ranges_are_not() -> None:
@@ -55,8 +80,8 @@ def test_rare_tails_are_clipped_and_full_ranges_are_not() -> None:
 
 
 def test_numbers_that_are_none_are_kept_for_the_message() -> None:
-    statistics = Statistics.of(np.array([0.0, 1.0])) + Statistics.of(np.array([np.nan, 1.0]))
-    assert np.isnan(statistics.clipped(8)).any()
+    found = Statistics.of(np.array([0.0, 1.0])) + Statistics.of(np.array([np.nan, 1.0]))
+    assert np.isnan(found.clipped(8)).any()
 
 
 def test_a_weight_far_off_saturates_where_that_serves_the_others() -> None:
@@ -71,7 +96,7 @@ def test_keyword_spotting_in_8_bits_is_as_good_as_float() -> None:
     graph = import_model(model)
     with np.load(samples) as file:
         x, labels = file["x"], file["y"]
-    statistics = value_statistics(Path(model), graph.value_names, x[:100])
+    found = value_statistics(Path(model), graph.value_names, x[:100])
     for bits, lowest in ((8, 0.900), (16, 0.901)):
-        quantized = quantize(graph, choose_formats(graph, clipped_ranges(statistics, bits), bits), bits)
+        quantized = quantize(graph, choose_formats(graph, clipped_ranges(found, bits), bits), bits)
         assert np.mean(run_integer(quantized, x).argmax(axis=1) == labels) >= lowest

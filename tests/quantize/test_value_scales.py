@@ -8,6 +8,7 @@ from models.calibrated import calibrated
 from models.onnx_builder import OnnxBuilder, conv, weights
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
+from tinysplit.project.layer_formats import ProjectFormat
 from tinysplit.quantize.read_errors import ReadError
 from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.value_scales import ValueScales
@@ -48,6 +49,19 @@ def test_values_that_are_added_keep_powers_of_two_unless_that_pays(residual: Pat
     assert any(not isinstance(values, QFormat) for values in kinds.values())
     in_16_bits = own.nearest(BitWidths.all(own.graph, 16))
     assert all(isinstance(layer.formats.y, QFormat) for layer in in_16_bits.layers)
+
+
+def test_values_below_float32_count_as_zero(tmp_path: Path) -> None:
+    builder = OnnxBuilder([1, 2, 3, 3])
+    builder.node("Conv", builder.constant(weights(2, 2, 1, 1)), name="first")
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 2, 3, 3)).astype(np.float32)
+    model = builder.save(tmp_path)
+    for factor in (1e-35, 1e-43):
+        own = calibrated(model, x * np.float32(factor))
+        for bits in (8, 16):
+            for layer in own.best(BitWidths.all(own.graph, bits)).layers:
+                assert ProjectFormat.of(layer.formats.y).values == layer.formats.y
+                assert (layer.formats.y == QFormat(bits, bits - 1)) is (factor == 1e-43)
 
 
 def test_what_a_fully_connected_layer_reads_uses_all_256_integers(residual: Path) -> None:

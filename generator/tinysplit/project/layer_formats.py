@@ -17,7 +17,7 @@ class ProjectFormat(FileModel):
     """Quantization of a value: an integer i represents (i - zero_point) * scale."""
 
     bits: Annotated[int, Field(multiple_of=8, ge=8, le=16)]
-    scale: Annotated[float, Field(ge=1e-30, le=1e30)]
+    scale: Annotated[float, Field(ge=1e-50, le=1e38)]  # steps of float32, and finer
     zero_point: int = 0
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ Singh 2024 chooses the quantization factor from "a statistical metric of a range
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from math import exp, frexp, inf, log10
 from pathlib import Path
 from typing import Self
@@ -20,6 +21,7 @@ BINS = 2048  # at most, on either side of zero
 LEAST_TAIL = 4  # samples: fewer say nothing about others
 TRUST = 0.1  # in tails that few samples give: steps are certain to grow
 TAIL_SHARE = 4  # one of so many samples is in the tail
+MOST_NUMBERS = 1 << 22  # of samples that are counted together, of all values: 16 MB
 FINER_FORMATS = 4  # tried, from the one that holds the whole range on
 
 Range = tuple[float, float]
@@ -63,6 +65,16 @@ class Statistics:
         first = int(places.min()) if places.size else 0
         bins = np.bincount(places - first) if places.size else np.zeros(1, np.int64)
         return cls(numbers.size, low, high, float(numbers.mean()), float(numbers.var()), width, first, bins)
+
+    @classmethod
+    def of_values(cls, values: FloatArray) -> Self:
+        """Return the statistics of a value in some samples (N x shape), with its extremes by position and by sample."""
+        by_sample = values.reshape(len(values), -1)
+        return replace(
+            cls.of(values),
+            extremes=np.stack([values.min(axis=0), values.max(axis=0)]),
+            of_samples=np.stack([by_sample.min(axis=1), by_sample.max(axis=1)], axis=1).astype(np.float64),
+        )
 
     def __add__(self, other: "Statistics") -> "Statistics":
         """Return the statistics of the numbers of both."""
@@ -173,11 +185,11 @@ def value_statistics(
     """
     wanted = tuple(dict.fromkeys(names))
     statistics: dict[str, Statistics] = {}
-    for run in run_samples(model, x, wanted, pairs):
-        for name, value in zip(wanted, run, strict=True):
-            seen = Statistics.of(value)
-            of_sample = np.array([[seen.minimum, seen.maximum]])
-            seen = replace(seen, extremes=np.stack([value, value]), of_samples=of_sample)
+    runs = run_samples(model, x, wanted, pairs)
+    for first in runs:
+        more = islice(runs, max(MOST_NUMBERS // max(sum(value.size for value in first), 1) - 1, 0))
+        for name, values in zip(wanted, zip(first, *more, strict=True), strict=True):
+            seen = Statistics.of_values(np.stack(values))
             statistics[name] = statistics[name] + seen if name in statistics else seen
     return statistics
 

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from tinysplit.network.ends import by_name
-from tinysplit.network.fixed_point.formats import FloatArray, ValueFormat
+from tinysplit.network.fixed_point.formats import SMALLEST, FloatArray, ValueFormat
 from tinysplit.network.graph import Graph
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.joining import Joining
@@ -125,7 +125,7 @@ class ValueScales:
 
 def _has_range(error: ReadError) -> bool:
     low, high = error.range
-    return bool(np.isfinite([low, high]).all()) and not low == high == 0
+    return bool(np.isfinite([low, high]).all()) and max(-low, high) >= SMALLEST
 
 
 def _is_only_output(graph: Graph, name: str) -> bool:
