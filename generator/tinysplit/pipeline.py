@@ -385,7 +385,7 @@ def _print_alternatives(context: Context, split: Split, search: Search) -> None:
     Divided layers were compared with both: their problem has parts, which no other board can have.
     """
     model = context.settings.cost_model
-    for note in () if model else less_sure(context.boards):
+    for note in less_sure(split.problem.devices):
         context.messages.print(note, highlight=False, soft_wrap=True)
     if split.distributions:
         return

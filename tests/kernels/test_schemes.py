@@ -277,6 +277,15 @@ def test_a_kernel_that_estimates_cannot_tell_apart(monkeypatch: pytest.MonkeyPat
     assert "direct 96 (4 % fewer, within the 10 % by which estimates may err)" in why
 
 
+def test_a_kernel_that_saves_too_little_for_its_flash(monkeypatch: pytest.MonkeyPatch) -> None:
+    own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
+    cycles = {"dual_mac": 100.0, "direct": 96.0}
+    monkeypatch.setattr(KernelChoice, "cycles", lambda _choice, _number, kernel: cycles[kernel.name])
+    monkeypatch.setattr(type(KERNELS_BY_NAME["direct"]), "takes_much_flash", True)
+    why = why_of_first(own, graph)
+    assert "direct 96 (4 % fewer, and a kernel with much flash has to save more than 5 %)" in why
+
+
 def test_what_ram_excludes_is_said_with_its_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     own, graph = planned("nucleo_f401re", ()), import_model(MODEL)
     assert "of RAM with its tensors" not in why_of_first(own, graph)

@@ -54,7 +54,7 @@ class SplitResult(Result):
     copies: tuple[int, ...]
     layers: tuple[SplitLayer, ...]
     file: SplitFile = field(repr=False)  # what `tinysplit split` writes
-    search: dict[str, Any] = field(repr=False)  # what the solver tells beside the split
+    search: dict[str, Any] = field(repr=False)  # what the split file has not
 
     @classmethod
     def of(cls, split: Split, file: SplitFile, graph: Graph) -> Self:
@@ -71,7 +71,7 @@ class SplitResult(Result):
             copies=file.copies,
             layers=tuple(_layers(split, file, graph)),
             file=file,
-            search=dict(split.report.data),
+            search=split.report_json,
         )
 
     @property

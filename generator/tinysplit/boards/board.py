@@ -343,6 +343,11 @@ class Board:
     clock_source: ClockSource = ClockSource.HSI
 
     @property
+    def core(self) -> str:
+        """GCC's -mcpu."""
+        return self.device.core
+
+    @property
     def power(self) -> Power:
         """The power. Raises InputError where the currents are not known."""
         if self.known_power is None:

@@ -32,7 +32,7 @@ from tinysplit.boards.devices import (
 )
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.family_schema import BankOption, FamilyFile, MemorySystem
-from tinysplit.boards.less_sure import less_sure
+from tinysplit.boards.less_sure import less_sure, less_sure_json
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
@@ -307,6 +307,7 @@ def boards_to_json(boards: Iterable[Board]) -> list[dict[str, Any]]:
             "link_uarts": [_uart_to_json(uart) for uart in board.link_uarts],
             "platformio_board": board.platformio_board,
             "sha256": board.sha256,
+            **less_sure_json([board]),
         }
         for board in boards
     ]

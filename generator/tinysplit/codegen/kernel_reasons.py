@@ -7,7 +7,7 @@ from tinysplit.common.units import PERCENT
 from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
 from tinysplit.kernels.selection import KERNELS
-from tinysplit.memory.kernel_choice import KernelChoice
+from tinysplit.memory.kernel_choice import LEAST_SAVING, KernelChoice
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Layer
 from tinysplit.plan.plan import BoardPlan
@@ -59,20 +59,22 @@ def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoic
     if own not in known or len(known) == 1:
         return
     own_cycles = round(choice.cycles(number, own))
-    others = (f"{kernel.name} {_against(round(choice.cycles(number, kernel)), own_cycles)}" for kernel in known)
-    compared = ", ".join(text for text, kernel in zip(others, known, strict=True) if kernel is not own)
+    others = ((kernel, round(choice.cycles(number, kernel))) for kernel in known if kernel is not own)
+    compared = ", ".join(f"{kernel.name} {_against(kernel, cycles, own_cycles)}" for kernel, cycles in others)
     yield f"the layer alone is expected to take {own_cycles} cycles with {own.name}, {compared}"
 
 
-def _against(cycles: int, own: int) -> str:
-    """Return cycles compared with those of the chosen kernel: "200 (2.0 times as many)"."""
+def _against(kernel: Kernel, cycles: int, own: int) -> str:
+    """Return cycles of a kernel compared with those of the chosen one: "200 (2.0 times as many)"."""
     if cycles == own:
         return f"{cycles} (as many)"
     if cycles >= TIMES * own > 0:
         return f"{cycles} ({cycles / own:.1f} times as many)"
     share = abs(cycles - own) / own if own else 0.0
     text = f"{cycles} ({PERCENT * share:.0f} % {'more' if cycles > own else 'fewer'}"
-    if cycles < own and share <= TABLE_ERROR:
+    if cycles < own and kernel.takes_much_flash and share <= LEAST_SAVING:
+        text += f", and a kernel with much flash has to save more than {PERCENT * LEAST_SAVING:.0f} %"
+    elif cycles < own and not kernel.takes_much_flash and share <= TABLE_ERROR:
         text += f", within the {PERCENT * TABLE_ERROR:.0f} % by which estimates may err"
     return f"{text})"
 

@@ -339,7 +339,7 @@ def free_memory(
         )
     power = asdict(powers_of(table, board, driver, link_baud))
     if link_baud is None:
-        return DeviceLimits(board.name, flash_bytes, ram_bytes, **power)
+        return DeviceLimits(board.name, flash_bytes, ram_bytes, **power, core=board.core)
     drivings = possible_drivings(board, board.link_uarts[0], driver, link_baud)
     link_flash_bytes = min(firmware.link_flash_bytes, flash_bytes)
     return DeviceLimits(
@@ -349,6 +349,7 @@ def free_memory(
         **power,
         link_flash_bytes=link_flash_bytes,
         driver_bytes=tuple(each.ram_bytes(board, 1) for each in drivings),
+        core=board.core,
     )
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Any
 
+from tinysplit.boards.less_sure import less_sure_json
 from tinysplit.common.choices import DEFAULT_FRONT_LIMIT_S, SecondObjective
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.split import clock
@@ -71,6 +72,7 @@ class Front:
             "complete": self.complete,
             "input_source": self.problem.handoff_parts.input_source.value,
             "boards": [device.name for device in self.problem.devices],
+            **less_sure_json(self.problem.devices),
             "points": [
                 {
                     "latency_s": point.latency_s,

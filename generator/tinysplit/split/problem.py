@@ -175,6 +175,7 @@ class DeviceLimits:
     rest_w: float | None = None  # until the next input, on average, where boards stop; None: idle_w
     link_flash_bytes: int = 0
     driver_bytes: tuple[int, ...] = ()
+    core: str = ""  # whose times these are: GCC's -mcpu, "" of times that are given
 
     @property
     def between_w(self) -> float:

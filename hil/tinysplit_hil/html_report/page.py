@@ -39,6 +39,7 @@ class ReportContext:
     has_measurement: bool
     has_recording: bool
     rig_note: str
+    less_sure: tuple[str, ...]
     old_measurement: str
     is_built: bool
     cards: tuple[Card, ...]
@@ -76,6 +77,7 @@ def report_of(sources: Sources) -> ReportContext:
         has_measurement=measurement is not None,
         has_recording=measurement is not None and measurement.timeline is not None,
         rig_note=measurement.rig_note if measurement else "",
+        less_sure=tuple(text for texts in sources.less_sure.values() for text in texts),
         old_measurement=sources.old_measurement,
         is_built=bool(sources.sizes),
         cards=tuple(cards(sources)),

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from tinysplit.boards.catalog import load_all
+from tinysplit.boards.less_sure import less_sure_json
 from tinysplit.build.elf import ElfSizes
 from tinysplit.build.report import read_program
 from tinysplit.common.choices import VIRTUAL
@@ -64,6 +66,7 @@ class Sources:
         return {
             "model": self.project.model.name,
             "boards": [board.name for board in self.project.boards],
+            **self.less_sure,
             "estimated": figures.model_dump(mode="json") if figures else None,
             "measured_on": self.measured if measured else None,
             "measurement": measured.model_dump(mode="json") if measured else None,
@@ -71,6 +74,11 @@ class Sources:
                 number: {"flash": own.flash.used_bytes, "ram": own.ram_bytes} for number, own in self.sizes.items()
             },
         }
+
+    @property
+    def less_sure(self) -> dict[str, list[str]]:
+        """Which boards have times that are less sure, by `less_sure_json`."""
+        return less_sure_json(load_all([board.name for board in self.project.boards]))
 
     @property
     def measured(self) -> str:

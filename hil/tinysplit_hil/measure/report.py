@@ -5,7 +5,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 from zlib import crc32
 
+from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_all
 from tinysplit.boards.device_identity import DeviceIdentity
+from tinysplit.boards.less_sure import less_sure_json
+from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.project.manifest import Project
 from tinysplit_hil.measure.energy_report import TOO_SHORT, Energy
@@ -84,6 +88,12 @@ class MeasureReport:
         return ("one alone", alone), ("in a stream", streamed)
 
     @property
+    def virtual_boards(self) -> tuple[Board, ...]:
+        """The boards whose measured times are those of a model."""
+        is_virtual = self.measurement.rig.kind == VIRTUAL
+        return load_all([each.name for each in self.project.boards]) if is_virtual else ()
+
+    @property
     def failures(self) -> tuple[Failure, ...]:
         """Samples that the boards gave no output for, in either mode."""
         return self.measurement.failures + (self.stream.failures if self.stream else ())
@@ -130,6 +140,7 @@ class MeasureReport:
             "rig": rig.kind,
             "rig_note": rig.note,
             "memory": rig.memory,
+            **less_sure_json(self.virtual_boards),
             "boards": self._boards_json(),
             "estimated_i_s": self.estimated.i_s,
             "measured_i_s": self.measurement.i_s.mean,

@@ -5,10 +5,8 @@ from collections.abc import Iterator
 from rich.console import Console
 from rich.table import Table
 
-from tinysplit.boards.catalog import load_all
 from tinysplit.boards.less_sure import less_sure
 from tinysplit.build.report import BuildReport
-from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.report.split import Use
@@ -41,9 +39,8 @@ def print_summary(report: MeasureReport, build: BuildReport | None, console: Con
         print_timeline_report(report.timeline, console)
     if report.failures:
         print_failures(report, console)
-    if report.measurement.rig.kind == VIRTUAL:
-        for note in less_sure(load_all([each.name for each in report.project.boards])):
-            console.print(note, highlight=False, soft_wrap=True)
+    for note in less_sure(report.virtual_boards):
+        console.print(note, highlight=False, soft_wrap=True)
 
 
 def _answer(report: MeasureReport) -> str:

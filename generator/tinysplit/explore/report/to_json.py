@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from tinysplit.boards.less_sure import less_sure_json
 from tinysplit.explore.candidates import SetCandidate
 from tinysplit.explore.evaluate import EvaluatedSplit
 from tinysplit.explore.exploration import Exploration
@@ -24,6 +25,7 @@ def exploration_json(exploration: Exploration) -> dict[str, Any]:
         "stopped": exploration.stopped.value if exploration.stopped else None,
         "input_source": goal.settings.input_source,
         "price_unit": "as given" if goal.prices else "boards",
+        **less_sure_json(exploration.request.space.boards),
         **(_rankings(exploration) if goal.ranked_by else _fronts(exploration)),
         **({"largest": [_largest(each) for each in exploration.largest]} if exploration.request.asks_largest else {}),
     }

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from rich.console import Console
 
+from tinysplit.boards.less_sure import less_sure_json
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.common.input_files.limits import TIMES_BYTES, read_limited
 from tinysplit.common.tables import counted, plain_table
@@ -119,6 +120,7 @@ class ArrivalReport:
             "whole_networks_infeasible": self.why_not or None,
             "figures": PlacementFigures.of(self.split).model_dump(mode="json"),
             "simulation": self.simulation.to_json(),
+            **less_sure_json(self.split.problem.devices),
         }
 
 
