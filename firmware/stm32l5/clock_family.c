@@ -1,5 +1,5 @@
-/* STM32L5: HSI16 or HSE, and PLL output R, in voltage range 0. The ICACHE is on. With TrustZone (TZEN) the clock stays
- * as it is: registers may be out of reach.
+/* STM32L5: HSI16 or HSE, and PLL output R, in the voltage range of the settings. The ICACHE is on. With TrustZone (TZEN)
+ * the clock stays as it is: registers may be out of reach.
  */
 #include "clock.h"
 #include "clock_pll_r.h"
@@ -12,6 +12,6 @@ bool clock_raise(const clock_settings_t *settings) {
   RCC->APB1ENR1 |= RCC_APB1ENR1_PWREN;
   (void)RCC->APB1ENR1; /* the clock is on after two cycles */
   if (settings->vddio2) PWR->CR2 |= PWR_CR2_IOSV; /* the supply of PG2 to PG15 */
-  PWR->CR1 &= ~PWR_CR1_VOS;
+  PWR->CR1 = (PWR->CR1 & ~PWR_CR1_VOS) | settings->vos << PWR_CR1_VOS_Pos;
   return clock_wait(&PWR->SR2, PWR_SR2_VOSF, 0) && clock_raise_by_pll_r(settings);
 }

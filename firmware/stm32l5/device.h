@@ -26,10 +26,10 @@
 #define CRC_CLOCK RCC->AHB1ENR
 #define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN
 
-/* Where the error correction of the flash has failed, in the low bits of ECCR: an offset in a bank. */
+/* Where the error correction of the flash has failed, in the low bits of ECCR: an offset in a bank, of half the flash or all. */
 #define FLASH_CORRECTED_BYTES 8u
 #define FLASH_FAILED_UNIT 1u
-#define FLASH_FAILED_MASK 0x3FFFFu
+#define FLASH_FAILED_MASK 0x7FFFFu
 
 /* The flash controller has registers of its own for secure code. */
 #define FLASH_CONTROL FLASH->NSCR

@@ -223,6 +223,7 @@ typedef struct {
 #define PWR_CR1_LPMS_1 (2u << 0)
 #define PWR_CR1_DBP (1u << 8)
 #define PWR_CR1_VOS (3u << 9)
+#define PWR_CR1_VOS_Pos 9u
 #define PWR_CR2_IOSV (1u << 9)
 #define PWR_SR2_VOSF (1u << 10)
 

@@ -16,6 +16,8 @@ from example_folders import example
 from example_folders.weights_folders import generate, other_model, shared_binary
 from rigs.updated_boards import board_of, one_board, smallest, with_one_slot
 from session.profiles import cases
+from tinysplit.boards.catalog import load_board
+from tinysplit.build.folder import build_folder
 from tinysplit.common.errors import InputError, ToolError
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
@@ -63,6 +65,18 @@ def test_boards_take_new_weights_and_say_which(tmp_path: Path) -> None:
 
 def crcs(project: Project) -> list[int]:
     return [board.weights_file.crc for board in project.boards if board.weights_file]
+
+
+def test_the_l5_with_one_bank(tmp_path: Path) -> None:
+    text = 'extends = "nucleo_l552ze_q"\ntitle = "one bank"\n[flash]\nbanks = 1\nsource = "RM0438 DBANK"\n'
+    (tmp_path / "l5_one_bank.toml").write_text(text, encoding="utf-8")
+    board, out = load_board(str(tmp_path / "l5_one_bank.toml")).name, tmp_path / "old"
+    project = generate(out, board)
+    build_folder(project, out, QUIET).check()
+    new = generate(tmp_path / "new", board, model=other_model(tmp_path), structure=out)
+    with open_rig("virtual", project, out) as rig:
+        (found,) = update_boards(new, tmp_path / "new", rig, QUIET, may_be_older=False)
+        assert [found.before.crc, found.after.crc] == crcs(project) + crcs(new)
 
 
 def test_what_boards_cannot_take_changes_none(tmp_path: Path) -> None:

@@ -232,6 +232,16 @@ def test_a_flash_with_other_banks_is_named_with_the_command_that_sets_them() -> 
     assert reason_in_options(part, 0xFFBFF8AA) is None
 
 
+@pytest.mark.parametrize(
+    ("state", "how"), [(0x2E, "which debug authentication alone can take back (AN6008)"), (0x5C, "for ever")]
+)
+def test_a_product_state_is_named(state: int, how: str) -> None:
+    part = ProbedPart(1, ProbeChoice(FIRST), load_debug_port("nucleo_h563zi"))
+    reason = f"its product state is {state:#x}, not Open, {how}: use another board"
+    assert reason_in_options(part, 0x2D30_00F8 | state << 8) == reason
+    assert reason_in_options(part, 0x2D30_EDF8) is None
+
+
 def test_a_probe_that_vanished_is_named_before_anything_is_written(desk: Desk) -> None:
     (desk.folder / f"{SECOND}.json").rename(desk.folder / "gone")
     line = run("flash", str(desk.out), "--rig", str(desk.rig), expect=TOOL)
