@@ -4,14 +4,16 @@ These kernels read 8-bit values as unsigned: unchanged where none is negative, o
 bias then subtracts 128 * sum(w).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tinysplit.kernels.armv6m.split_products import MOST_WORDS, SplitProducts
 from tinysplit.kernels.base import KernelContext
-from tinysplit.kernels.cost_table import sum_of
+from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
 from tinysplit.network.layers.base import Layer
@@ -23,6 +25,7 @@ _SIGN = 1 << (BITS - 1)
 WORD_BYTES = 4
 LARGEST_UNROLLED_COPY = 4  # values that are copied without a loop
 COPIED_TOGETHER = 12  # words that one iteration copies: templates/copy_values.j2
+SPLIT = "split"  # rounding of layers with `SplitProducts`
 
 
 @dataclass(frozen=True)
@@ -72,16 +75,48 @@ class Armv6mContext(KernelContext):
 
     copy: ValueCopy
     factor_words: int  # of a channel: none if all factors are 1; a multiplier and a shift as in TensorFlow Lite
+    split: SplitProducts | None  # that round as TensorFlow Lite
 
 
 def _factors(quantized: QuantizedLayer) -> NDArray[np.int64]:
     """Return what requantizes each channel: nothing where all factors are 1."""
     channels, requantization = quantized.layer.out_shape.channels, quantized.formats.requantization
     if isinstance(requantization, TfliteRequantization):
+        split = split_products(quantized)
+        if split:
+            return split.words
         return np.column_stack([np.array(requantization.multipliers, np.int64), requantization.right_shifts])
     factors = np.array(requantization.factors if requantization else (1,), np.int64)
     words = [np.broadcast_to(factors, channels)] if factors.max() > 1 else []
     return np.array(words, np.int64).reshape(-1, channels).T
+
+
+@lru_cache(maxsize=256)
+def split_products(quantized: QuantizedLayer) -> SplitProducts | None:
+    """Return the products of 32 bits that give the outputs of TensorFlow Lite for any input, if there are any."""
+    requantization = quantized.formats.requantization
+    if quantized.formats.y.bits != BITS or not isinstance(requantization, TfliteRequantization):
+        return None
+    shape = len(requantization.multipliers)
+    lowest, highest = (
+        np.broadcast_to(each, shape).tolist() for each in quantized.layer.sum_range(replace(quantized, bounds=()))
+    )
+    ranges = tuple(zip(lowest, highest, strict=True))
+    return SplitProducts.find(requantization, quantized.formats.y.zero_point, quantized.clamp, ranges)
+
+
+def exactly_rounded(work: Work, quantized: QuantizedLayer) -> Work:
+    """Return `work` with the parts of rounding named SPLIT where `SplitProducts` replace it.
+
+    They count once more for a second part (`deep_`) and for two offsets (`bent_`).
+    """
+    split, before = split_products(quantized), f"{quantized.layer.rounding}_"
+    if not split:
+        return work
+    names = [SPLIT, *(["deep"] if split.parts > 1 else []), *(["bent"] if split.are_two else [])]
+    rounded = [name for name in work if name.startswith(before)]
+    own = {f"{name}_{part.removeprefix(before)}": work[part] for part in rounded for name in names}
+    return {name: count for name, count in work.items() if name not in rounded} | own
 
 
 def factor_words(quantized: QuantizedLayer) -> int:
@@ -91,7 +126,7 @@ def factor_words(quantized: QuantizedLayer) -> int:
 
 def expected_factor_words(layer: Layer) -> int:
     """Return the most words that requantize a channel, from the information in the graph."""
-    return 2 if layer.rounding else 1
+    return MOST_WORDS if layer.rounding else 1
 
 
 def is_signed(quantized: QuantizedLayer) -> bool:

@@ -140,6 +140,7 @@ class PixelsContext(common.Armv6mContext):
     channels: int  # output channels that a call of the function of pixels computes
     stream_words: int  # words of four output channels
     copies_windows: bool  # to the scratch buffer; else windows are read from the input
+    copies_map: bool  # in place of single windows, which are its pixels
     buffers_outputs: bool  # of a pixel in the scratch buffer, so that the output may replace the input
     unpacks: bool  # weights to the scratch buffer
 
@@ -239,7 +240,8 @@ class Packed(OneWindow):
     @override
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
-        return {**work, "group": work["loop"] * len(Packing.of(quantized).groups)}
+        exact = {**work, "group": work["loop"] * len(Packing.of(quantized).groups)}
+        return common.exactly_rounded(exact, quantized)
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -286,7 +288,9 @@ def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
     return isinstance(layer, Dense) or (isinstance(layer, Conv) and layer.groups == 1)
 
 
-def packed_context(quantized: QuantizedLayer, channels: int, *, unpacks: bool) -> PackedContext:
+def packed_context(
+    quantized: QuantizedLayer, channels: int, *, unpacks: bool, may_copy_map: bool = False
+) -> PackedContext:
     """Return the context of a kernel with packed products, `channels` output channels at a time."""
     layer, packing, unsigned = quantized.layer, Packing.of(quantized), common.UnsignedLayer.of(quantized)
     used, factor_words = inputs_of(layer), common.factor_words(quantized)
@@ -295,6 +299,7 @@ def packed_context(quantized: QuantizedLayer, channels: int, *, unpacks: bool) -
     return PackedContext(
         copy=common.ValueCopy.of(quantized),
         factor_words=factor_words,
+        split=common.split_products(quantized),
         pixels_template="layers/packed/packed.c.j2",
         element="uint8_t",
         inputs=packing.inputs,
@@ -303,6 +308,7 @@ def packed_context(quantized: QuantizedLayer, channels: int, *, unpacks: bool) -
         channels=channels,
         stream_words=4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + CHANNELS * factor_words,
         copies_windows=copies,
+        copies_map=copies and may_copy_map,
         buffers_outputs=isinstance(layer, Conv) and not copies and not unpacks,
         unpacks=unpacks,
         groups=packing.groups,

@@ -16,8 +16,10 @@ LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
 PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration and the end of its last group
 
 
-def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
+def pixels_work(layer: Layer, widths: Widths, passes: int, *, copies_map: bool = False) -> Work:
     """Return the work of a kernel that goes over all output pixels `passes` times, each time for other channels.
+
+    The input of a pointwise layer is copied in each pass, or once if it `copies_map`.
 
     Parts: `pairs` of inputs of four channels (a `block`); `loop`: iterations over them; `pixel`: output pixels, once a
     pass; `buffered` outputs; and those of copying the windows (`common.windows_work`).
@@ -32,6 +34,8 @@ def pixels_work(layer: Layer, widths: Widths, passes: int) -> Work:
         "pixel": pixels * passes,
         "buffered": 0 if copies else layer.out_shape.size,
     }
+    if copies and copies_map:
+        return work | common.copy_work(layer, widths, layer.in_shape.size, signed=common.may_be_signed(layer, widths))
     return work | (common.windows_work(layer, widths, passes) if copies else {})
 
 

@@ -102,8 +102,8 @@ class Sliding(Kernel):
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
-        # a word for each weight, and at most for bias, factor (or multiplier and shift) and offset
-        return layer.out_shape.channels * (WEIGHTS + 3) * 4
+        # a word for each weight, and at most for bias, factor and offset, or bias and what rounds as TensorFlow Lite
+        return layer.out_shape.channels * (WEIGHTS + 2 + common.expected_factor_words(layer)) * 4
 
     @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
@@ -140,6 +140,10 @@ class Sliding(Kernel):
             "signed": (layer.x_clamp.low < 0) * height * channels * layer.out_shape.width,
             "zeroed": max(0, rows - layer.in_shape.height) * columns.used * channels,
         }
+
+    @override
+    def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
+        return common.exactly_rounded(work, quantized)
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
@@ -181,6 +185,7 @@ class Sliding(Kernel):
         return SlidingContext(
             copy=common.ValueCopy.of(quantized),
             factor_words=factor_words,
+            split=common.split_products(quantized),
             columns=Columns.of(layer),
             kept_rows=max(0, KERNEL[0] - window.stride[0]),
             looped=_looped(layer),

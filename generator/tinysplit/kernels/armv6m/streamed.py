@@ -82,7 +82,7 @@ class Streamed(Kernel):
         # zero points make groups of one input
         signed = common.is_signed(quantized)
         values = work.get(_values(signed), work.get(_values(not signed), 0.0))
-        return {**work, _values(signed): values, _values(not signed): 0.0}
+        return common.exactly_rounded({**work, _values(signed): values, _values(not signed): 0.0}, quantized)
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
@@ -111,6 +111,7 @@ class Streamed(Kernel):
         return StreamedContext(
             copy=common.ValueCopy.of(quantized),
             factor_words=factor_words,
+            split=common.split_products(quantized),
             inputs=inputs,
             used_inputs=used,
             unroll=UNROLL,

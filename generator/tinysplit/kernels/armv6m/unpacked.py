@@ -12,7 +12,7 @@ import numpy as np
 from typing_extensions import override
 
 from tinysplit.common.alignment import aligned
-from tinysplit.kernels.armv6m.common import expected_factor_words
+from tinysplit.kernels.armv6m.common import exactly_rounded, expected_factor_words
 from tinysplit.kernels.armv6m.packed import (
     ChannelBlock,
     Integers,
@@ -25,6 +25,7 @@ from tinysplit.kernels.armv6m.packed import (
 )
 from tinysplit.kernels.armv6m.pixels import (
     CHANNELS,
+    inputs_of,
     is_pointwise,
     padded_inputs,
     pixels_code,
@@ -44,6 +45,7 @@ from tinysplit.network.quantized_graph import QuantizedLayer
 
 FEWEST_PIXELS = 8  # with fewer, unpacking takes more time than it saves
 MOST_BYTES = 4096  # of packed words in RAM; windows are copied once for all channels there
+MOST_MAP_BYTES = 4096  # of a map that is copied as a whole, once for all channels
 ORDER = (0, 2, 1, 3)
 MIDDLE = 128
 
@@ -64,8 +66,9 @@ class Unpacked(Kernel):
 
     @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
-        # packed words, and the values of one window
-        return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(padded_inputs(layer)[0])
+        # packed words, and the values of one window or of the map
+        values = layer.in_shape.size if may_copy_map(layer) else padded_inputs(layer)[0]
+        return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(values)
 
     @override
     def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
@@ -88,14 +91,14 @@ class Unpacked(Kernel):
         (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
         loops = blocks * inputs // unroll
         own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
-        return {**pixels_work(layer, widths, _passes(layer)), **own}
+        return {**pixels_work(layer, widths, _passes(layer), copies_map=may_copy_map(layer)), **own}
 
     @override
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
         packing = Packing.of(quantized)
         groups, loops = len(packing.groups), work["unpacked"] // packing.unroll
-        return {**work, "group": work["loop"] * groups, "unpacked_groups": loops * groups}
+        return exactly_rounded({**work, "group": work["loop"] * groups, "unpacked_groups": loops * groups}, quantized)
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
@@ -115,11 +118,19 @@ class Unpacked(Kernel):
 
     @override
     def context(self, quantized: QuantizedLayer) -> PackedContext:
-        return packed_context(quantized, CHANNELS * _blocks_at_once(quantized.layer), unpacks=True)
+        channels = CHANNELS * _blocks_at_once(quantized.layer)
+        return packed_context(quantized, channels, unpacks=True, may_copy_map=may_copy_map(quantized.layer))
 
     @override
     def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
         return Packing.of(quantized).groups
+
+
+def may_copy_map(layer: Layer) -> bool:
+    """Return whether there is scratch memory for all values of a layer, which otherwise are copied in each pass."""
+    may_be_signed = layer.x_clamp.low < 0 or bool(layer.rounding)
+    is_whole = is_pointwise(layer) and padded_inputs(layer)[0] == inputs_of(layer)
+    return may_be_signed and is_whole and _passes(layer) > 1 and layer.in_shape.size <= MOST_MAP_BYTES
 
 
 def _passes(layer: Layer) -> int:

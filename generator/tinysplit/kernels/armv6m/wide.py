@@ -71,6 +71,7 @@ class Wide(OneWindow):
         return PixelsContext(
             copy=common.ValueCopy.of(quantized),
             factor_words=factor_words,
+            split=None,
             pixels_template="layers/wide/wide.c.j2",
             element="int16_t",
             inputs=inputs,
@@ -79,6 +80,7 @@ class Wide(OneWindow):
             channels=layer.out_shape.channels,
             stream_words=4 + 2 * inputs + CHANNELS * factor_words,
             copies_windows=copies,
+            copies_map=False,
             buffers_outputs=isinstance(layer, Conv) and not copies,
             unpacks=False,
         )
