@@ -7,6 +7,7 @@ from math import isinf
 from tinysplit.common.choices import Optimize
 from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.armv6m.row_pairs import RowPairs
+from tinysplit.kernels.armv6m.runs import RunsOfChannels
 from tinysplit.kernels.armv6m.sliding import Sliding
 from tinysplit.kernels.armv6m.streamed import Streamed
 from tinysplit.kernels.armv6m.swar import Swar
@@ -43,6 +44,7 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     Wide(),
     RowPairs(),
     Sliding(),
+    RunsOfChannels(),
     Swar(),
     Direct(),
     View(),

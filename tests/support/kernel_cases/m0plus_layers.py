@@ -12,6 +12,7 @@ from session.profiles import cases
 from tinysplit.codegen.layer_source import LayerSource
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.armv6m.packed import Packed
+from tinysplit.kernels.armv6m.runs import RunsOfChannels
 from tinysplit.kernels.armv6m.sliding import Sliding
 from tinysplit.kernels.armv6m.streamed import Streamed
 from tinysplit.kernels.armv6m.unpacked import Unpacked
@@ -21,7 +22,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import ACCUMULATOR_MAX
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Shape, Window
+from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 CASES = range(cases(quick=2, full=5, nightly=64))
@@ -104,6 +105,24 @@ def random_depthwise(rng: np.random.Generator) -> Layer:
     return DepthwiseConv(**common(rng, *shape), weights=weights, bias=bias, window=window)
 
 
+def random_runs(rng: np.random.Generator) -> Layer:
+    """Return a depthwise convolution of any window with stride 1 along rows or columns, sometimes a line."""
+    channels = int(rng.choice([1, 3, 8, 40]))
+    (height, width), kernel, strides = rng.integers(6, 15, 2).tolist(), rng.integers(1, 6, 2).tolist(), [1, 1]
+    if rng.integers(3) == 0:
+        height, width, kernel = 1, int(rng.integers(17, 40)), [1, int(rng.integers(2, 15))]
+    elif rng.integers(2):
+        strides = [2, 1]
+    sizes, order = Shape(height, width, channels), (0, 1)
+    if rng.integers(2):
+        sizes, order = Shape(width, height, channels), (1, 0)
+    kernel, strides = ([each[axis] for axis in order] for each in (kernel, strides))
+    pads = random_pads(rng, sizes, 2, (kernel[0], kernel[1])) if height > 1 else Pads()
+    window = Window((kernel[0], kernel[1]), (strides[0], strides[1]), (1, 1), pads)
+    weights, bias = floats(rng, *kernel, channels), floats(rng, channels)
+    return DepthwiseConv(**common(rng, *sizes), weights=weights, bias=bias, window=window)
+
+
 MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Kernel, int]] = {
     "conv": (random_conv, Packed(), 8),
     "conv from unpacked weights": (random_conv, Unpacked(), 8),
@@ -112,6 +131,7 @@ MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Kernel, int]] = 
     "dense from bytes of weights": (random_dense, Streamed(), 8),
     "dense of 16 bits": (random_dense, Wide(), 16),
     "depthwise": (random_depthwise, Sliding(), 8),
+    "depthwise of any window": (random_runs, RunsOfChannels(), 8),
     "depthwise of 16 bits": (random_depthwise, Sliding(), 16),
 }
 
