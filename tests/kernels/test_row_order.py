@@ -23,6 +23,7 @@ from tinysplit.kernels.dsp.planes import Planes
 from tinysplit.kernels.row_order import keeps_lead, may_arrive_in_place, rows_needed
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import (
+    Activation,
     Conv,
     Dense,
     DepthwiseConv,
@@ -163,3 +164,20 @@ def test_plain_loops_have_an_order_or_a_reason() -> None:
         order = Direct().row_order(layer, Widths.all(bits))
         is_whole = kind in WHOLE or (isinstance(layer, Normalization) and layer.over_map)
         assert bool(order.reason) == (layer.out_shape.height == 1 or is_whole)
+
+
+def test_rows_of_a_map_that_is_copied_as_a_whole_may_still_arrive(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    layer = Conv(
+        name="conv",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(9, 7, 8),
+        activation=Activation(),
+        weights=rng.normal(0, 0.3, (32, 1, 1, 8)).astype(np.float32),
+        bias=np.zeros(32, np.float32),
+        window=Window((1, 1)),
+    )
+    source = LayerSource(quantize_one(layer, (-1, 1), (-2, 2), 8), Unpacked())
+    assert Unpacked().context(source.quantized).copies_map
+    assert_streamed_equals_the_reference(tmp_path, rng, with_hooks(rng, [source]))
