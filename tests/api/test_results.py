@@ -52,7 +52,7 @@ def test_a_split_is_that_of_the_command(tmp_path: Path) -> None:
     others = dict.fromkeys((*SPEEDS, "reasons"))  # the command alone tells why
     assert {**found.to_json(), **others} == {**printed, **others}
     assert lines[1] == "splitting tiny_cnn over nucleo_g071rb, nucleo_f401re ..."
-    assert found.latency_s == pytest.approx(found.l_s + found.t_s, rel=0.02)  # and the copy of the input
+    assert found.latency_s == pytest.approx(found.l_s + found.t_s, rel=0.04)  # and how inputs and tensors are taken
     assert found.l_s == pytest.approx(sum(layer.seconds for layer in found.layers))
     assert found.assignment == tuple(layer.board for layer in found.layers)
     assert {layer.board_name for layer in found.layers} == {G0, F4}

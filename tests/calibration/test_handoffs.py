@@ -5,7 +5,7 @@ import pytest
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit_hil.calibration.handoffs import FedAsleep, HandoffCycles, fit_handoffs
 
-FEEDING, INPUT, OUTPUT, STARTING, CHECKING, WAKE = 300, 20_000, 25_000, 9_000, 6, 90
+FEEDING, INPUT, OUTPUT, STARTING, CHECKING, WAKE, RESUMING = 300, 20_000, 25_000, 9_000, 6, 90, 5_000
 
 
 def sending(in_bytes: int, out_bytes: int) -> HandoffCycles:
@@ -21,8 +21,8 @@ def asleep(in_bytes: int) -> FedAsleep:
 
 def test_what_passes_from_start_on_is_part_of_what_an_input_takes() -> None:
     measured = [sending(*sizes) for sizes in ((64, 64), (640, 64), (64, 640), (640, 640))]
-    costs = fit_handoffs(measured, iter([asleep(256), asleep(4096)]))
-    assert (costs.starting, costs.checking, costs.wake) == (STARTING, CHECKING, WAKE)
+    costs = fit_handoffs(measured, iter([asleep(256), asleep(4096)]), RESUMING)
+    assert (costs.starting, costs.checking, costs.wake, costs.resuming) == (STARTING, CHECKING, WAKE, RESUMING)
     assert costs.feeding == FEEDING
     assert costs.started(100) == STARTING + 100 * CHECKING
     whole = costs.input + costs.feeding * 100

@@ -114,7 +114,7 @@ def test_one_inference_of_a_chain_is_the_sum_of_its_steps() -> None:
             copies = [step for step in program.steps if step.is_staged and step.kind is not Kind.OUTPUT]
             lines_s = (
                 parts.wire_s[cut.after_layer][cut.sender][cut.receiver]
-                + parts.until_known_s(cut.after_layer, cut.sender, cut.receiver)
+                + parts.until_used_s(cut.after_layer, cut.sender, cut.receiver)
                 for cut in program.transfers
             )
             copies_s = sum(parts.copy_s[step.tensor][step.device] for step in copies)

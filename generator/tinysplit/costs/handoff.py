@@ -79,6 +79,7 @@ def handoff_of(
         polled_room_bytes=tuple(room_bytes(board, board.link_uarts[0]) for board in boards)
         if driver.facts.polls
         else (),
+        resume_s=tuple(costs[board.device.family].resuming / board.clock.core_hz for board in boards),
         tick_shares=tuple(costs[board.device.family].tick * TICKS_PER_S / board.clock.core_hz for board in boards),
     )
 

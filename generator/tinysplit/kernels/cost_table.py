@@ -118,8 +118,9 @@ class HandoffCosts(FileModel):
     and its output to the host, beside their bytes; of each byte of a tensor: copied between buffer and arena, sent and
     received, by link driver, of the network's input (`feeding`) and of its output (`reading`). Part of `input` and
     `feeding` passes between START and the first layer: `starting`, and for each byte `checking`. Of a core that sleeps
-    while it waits: of each millisecond (`tick`), and what a byte's interrupt takes beyond that of a computing core
-    (`wake`).
+    while it waits: of each millisecond (`tick`), what a byte's interrupt takes beyond that of a computing core
+    (`wake`), and from when it knows that it has a tensor until its next step, with the replies that interrupt that
+    (`resuming`).
     """
 
     frame: NonNegativeFloat
@@ -132,6 +133,7 @@ class HandoffCosts(FileModel):
     reading: NonNegativeFloat
     starting: NonNegativeFloat
     checking: NonNegativeFloat
+    resuming: NonNegativeFloat
     tick: NonNegativeFloat
     wake: NonNegativeFloat
 

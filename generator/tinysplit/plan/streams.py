@@ -167,6 +167,7 @@ class StreamPlanner:
         return Stream(
             frame_s=table.handoff[target.device.family].frame / target.clock.core_hz,
             latency_s=table.link[target.device.family][driver].receiving / target.clock.core_hz
+            + parts.resuming_s(cut.receiver)
             + chunk_bytes * cpu_s / cut.payload_bytes,
             chunk_bytes=chunk_bytes,
             frame_share=hand_off.frame_share,

@@ -17,11 +17,12 @@ class Handoff:
 
     `wire_s` are those of a tensor on a direct link, from its first bit to the last, infinite without a link; `reply_s`
     those of a reply (grant or acknowledgement) on its way back; after its last bit, `latency_s` pass until the receiver
-    knows that it has the tensor. The CPU copies a staged tensor between its buffer and
-    the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one that sleeps meanwhile
-    takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later that an input was
-    taken; the last entries of `receive_s` and `send_s` are those of the network's input and output, and that of
-    `copy_s` has all that passes between START and the first layer. An input from the board takes no time but that.
+    knows that it has the tensor, and `resume_s` more until it goes on if it waited. The CPU copies a staged tensor
+    between its buffer and the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one
+    that sleeps meanwhile takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later
+    that an input was taken; the last entries of `receive_s` and `send_s` are those of the network's input and output,
+    and that of `copy_s` has all that passes between START and the first layer. An input from the board takes no time
+    but that.
     """
 
     wire_s: Table
@@ -31,6 +32,7 @@ class Handoff:
     receive_s: DeviceTable
     host_s: tuple[tuple[float, float], ...]  # [device]: (input, output)
     latency_s: Table = ()  # empty: none
+    resume_s: tuple[float, ...] = ()  # [device]; empty: at once
     taken_s: tuple[float, ...] = ()  # [device]; empty: at once
     overlaps: bool = True  # whether boards compute while their links move tensors
     wake_s: DeviceTable = ()  # of a core that sleeps while a tensor comes; empty: nothing
@@ -70,13 +72,17 @@ class Handoff:
             host_s=((0.0, 0.0),) * len(self.host_s),
         )
 
-    def until_known_s(self, tensor: int, sender: int, receiver: int) -> float:
-        """Return the seconds from the last bit of a tensor until its receiver knows that it has it."""
-        return self.latency_s[tensor][sender][receiver] if self.latency_s else 0.0
+    def until_used_s(self, tensor: int, sender: int, receiver: int) -> float:
+        """Return the seconds from the last bit of a tensor until a receiver that waits for it goes on."""
+        return (self.latency_s[tensor][sender][receiver] if self.latency_s else 0.0) + self.resuming_s(receiver)
+
+    def resuming_s(self, receiver: int) -> float:
+        """Return the seconds from when a board that waits knows that it has a tensor until it goes on."""
+        return self.resume_s[receiver] if self.resume_s else 0.0
 
     def transfer_s(self, tensor: int, sender: int, receiver: int) -> float:
         """Return the seconds of a tensor over a direct link, with its copies at both ends, when both boards wait."""
-        line_s = self.wire_s[tensor][sender][receiver] + self.until_known_s(tensor, sender, receiver)
+        line_s = self.wire_s[tensor][sender][receiver] + self.until_used_s(tensor, sender, receiver)
         return line_s + self.copy_s[tensor][sender] + self.copy_s[tensor][receiver]
 
     def input_reply_s(self, device: int) -> float:

@@ -121,8 +121,8 @@ class _Pipeline:
             if not isfinite(wire_s):
                 raise CheckFailedError("a tensor has no link to cross")
             stream = self.program.streams.get(number)
-            until_known_s = self.handoff.until_known_s(cut.after_layer, cut.sender, cut.receiver)
-            receiver = Receiver(self.env, back, cut, number, forth, stream.latency_s if stream else until_known_s)
+            until_used_s = self.handoff.until_used_s(cut.after_layer, cut.sender, cut.receiver)
+            receiver = Receiver(self.env, back, cut, number, forth, stream.latency_s if stream else until_used_s)
             sender = Sender(self.env, forth, cut, number, wire_s, receiver, stream)
             sender.hear, receiver.hear = receiver.hear_note, sender.hear_note
             self._let_miss(sender, cut.sender, cut.receiver)
@@ -170,7 +170,7 @@ class _Pipeline:
         def note(start_s: float, end_s: float, index: int) -> None:
             number = self.inbox[index]
             longer_s = 0.0 if transfer in self.program.streams else end_s - start_s - nominal_s
-            self.recorder.transfers_s[number][transfer] = cut.seconds + longer_s
+            self.recorder.transfers_s[number][transfer] = cut.seconds - self.handoff.resuming_s(cut.receiver) + longer_s
             self.recorder.note_sent(cut, transfer, (start_s, end_s), number)
             if is_staged:
                 self.recorder.levels[cut.sender].change(-1, end_s)

@@ -67,6 +67,7 @@ class Sizes:
 
 AT_SENDER = (Sizes(4, 8, 1), Sizes(4, 32, 1), Sizes(4, 64, 1), Sizes(16, 8, 1))
 AT_RECEIVER = (Sizes(4, 8, 1), Sizes(4, 32, 1), Sizes(4, 64, 1), Sizes(4, 8, 16))
+IN_CHAIN = Sizes(4, 16, 1)
 IN_THE_MIDDLE = (Sizes(4, 2, 1), Sizes(4, 8, 1), Sizes(4, 32, 1))
 
 
@@ -177,6 +178,30 @@ def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[FedAsleep]:
         yield FedAsleep(channels * SIDE * SIDE, beside_s * hz - tick * MS * activity.sleep_s, starting_s * hz)
 
 
+def measure_resuming(table: CycleTable, board: Board) -> float:
+    """Return the cycles from when a board that sleeps knows that it has a tensor until its next step.
+
+    It is what a third board adds from START to DONE beside its layers and transfers.
+    """
+    return _cycles_of_chain(table, board, 3) - _cycles_of_chain(table, board, 2)
+
+
+def _cycles_of_chain(table: CycleTable, board: Board, n_boards: int) -> float:
+    net = NetworkBuilder("chain", Shape(SIDE, SIDE, IN_CHAIN.inputs))
+    for channels in (*[IN_CHAIN.cut] * (n_boards - 1), IN_CHAIN.outputs):
+        net = net.conv(channels)
+    quantized, x = quantize_randomly(net.graph(), 8)
+    baud = min(BAUD, usual_driving(USUAL_DRIVER).highest_baud(board, board.link_uarts[0]))
+    settings = CostSettings(baud=baud, link_driver=USUAL_DRIVER, hand_off=HandOffMode.WHOLE)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "out"
+        planned = plan_network(table, quantized, (board,) * n_boards, tuple(range(n_boards)), settings)
+        project, _ = planned.build(folder)
+        with open_rig(VIRTUAL, project, folder) as rig:
+            measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
+    return (measured.i_s.mean - measured.l_s.mean - measured.t_s.mean) * board.clock.core_hz
+
+
 def _tick_cycles(rig: Rig) -> float:
     """Return the cycles that a board which does nothing runs in a millisecond, on average over boards."""
     if rig.accounts is None:
@@ -188,7 +213,7 @@ def _tick_cycles(rig: Rig) -> float:
     return sum(ran) / len(ran) / IDLE_MS
 
 
-def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsleep]) -> HandoffCosts:
+def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsleep], resuming: float) -> HandoffCosts:
     """Return the costs that fit the measurements of one core best."""
     handoffs = list(measured)
     names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in OVERLAPPING)]
@@ -210,7 +235,7 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsle
     costs = {name: _rounded(cost) for name, cost in zip(names, fitted, strict=True)}
     few, many = fed_asleep
     more_bytes = many.in_bytes - few.in_bytes
-    of_byte, starting = (many.cycles - few.cycles) / more_bytes, (many.starting - few.starting) / more_bytes
+    of_byte, checking = (many.cycles - few.cycles) / more_bytes, (many.starting - few.starting) / more_bytes
     return HandoffCosts(
         frame=costs["frame"],
         input=costs["input"],
@@ -220,8 +245,9 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsle
         receiving={driver: costs[f"{ENDS[1]} {driver}"] for driver in OVERLAPPING},
         feeding=costs["feeding"],
         reading=costs["reading"],
-        starting=_rounded(few.starting - starting * few.in_bytes),
-        checking=_rounded(starting - COPYING),
+        starting=_rounded(few.starting - checking * few.in_bytes),
+        checking=_rounded(checking - COPYING),
+        resuming=_rounded(resuming),
         tick=_rounded(sum(handoff.tick for handoff in handoffs) / len(handoffs)),
         wake=_rounded(of_byte - costs["feeding"] - COPYING),  # beyond what a byte takes while the board computes
     )

@@ -132,7 +132,7 @@ class _Builder:
         if step.transfer < 0:
             return wire_s
         cut = self.program.transfers[step.transfer]
-        return wire_s + self.parts.until_known_s(cut.after_layer, cut.sender, cut.receiver)
+        return wire_s + self.parts.until_used_s(cut.after_layer, cut.sender, cut.receiver)
 
     def _cpu_s(self, step: BoardStep) -> float:
         """Return the seconds of the board, without those in which it waits for a line."""
