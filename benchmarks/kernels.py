@@ -123,6 +123,7 @@ def _measured(name: str, board_name: str, quantized: QuantizedGraph, x: IntArray
         [plan.memory.kernels[number].name for number in range(len(quantized.layers))],
         has_real_memory=True,
         copied={number for number, each in plan.constants.items() if each.is_copied},
+        resident={number for number, each in plan.constants.items() if each.residence},
         has_ram_code=plan.code.memory is CodeMemory.RAM,
     )
     if run.real is None:

@@ -35,7 +35,7 @@ from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.graph import NETWORK_INPUT
 from tinysplit.network.integer_reference import run_layers
 from tinysplit.network.quantized_graph import QuantizedGraph
-from tinysplit.plan.constants import with_constants_in_ram
+from tinysplit.plan.constants import with_constants_in_ram, with_resident_constants
 from tinysplit.plan.plan import BoardPlan, Plan, make_plan
 from virtual_stm32 import Stalls, VirtualBoard, VirtualRig
 from virtual_stm32.timing_rules import SHIPPED, TimingFile
@@ -102,7 +102,7 @@ SET_CACHES = (
     "  *(volatile uint32_t *)0x58024418 = 8; *(volatile uint32_t *)0xE000ED14 = 3u << 16; /* AHB at half, caches */"
 )
 NO_KERNELS = ("vectors", "reset", "input", "finished", "words_copy", "memcpy")  # memcpy() is reset()'s
-CALL = "  SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - SYSTICK[2]; SYSTICK[0] = 0;"
+CALL = "  {before}SYSTICK[2] = 0; SYSTICK[0] = 5; {call}; cycles[{index}] = 0xFFFFFFu - SYSTICK[2]; SYSTICK[0] = 0;"
 
 
 @dataclass(frozen=True)
@@ -138,13 +138,14 @@ def run_bare(
     *,
     has_real_memory: bool = False,
     copied: Container[int] = (),
+    resident: Container[int] = (),
     has_ram_code: bool = False,
     timing: TimingFile = SHIPPED,
 ) -> BareRun:
     """Build and run the network for a board with ideal memory, and again with its own if `has_real_memory`.
 
-    The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted. With
-    `has_ram_code` all code runs from the RAM on the code buses.
+    The constants of the layers (from 0) in `copied` are copied to RAM before the layer runs, and that is counted; those
+    of layers in `resident` lie there. With `has_ram_code` all code runs from the RAM on the code buses.
     `level` replaces the optimisation level of its projects, `named` is the kernel or scheme of layers that allow it, of
     each or of all; `timing` has the rules of the virtual boards. Raises CheckFailedError if the output is not that of
     the integer reference.
@@ -155,9 +156,11 @@ def run_bare(
         LayerSource.choose(table, *each)
         for each in zip(quantized.layers, repeat(board.device.core), names, strict=False)
     )
-    kernels = tuple(_with_copy(source) if index in copied else source for index, source in enumerate(chosen))
+    kernels = tuple(
+        _with_copy(source) if index in copied or index in resident else source for index, source in enumerate(chosen)
+    )
     numbered = dict(enumerate(kernels, 1))
-    texts = {"layers.h": render_header(numbered), "main.c": _main(board, quantized, kernels, x)}
+    texts = {"layers.h": render_header(numbered), "main.c": _main(board, quantized, kernels, x, resident)}
     texts |= {file_name(source.quantized, number): render_layer(source, number) for number, source in numbered.items()}
     with tempfile.TemporaryDirectory() as name:
         elf = _build(board, Path(name), texts, level, has_ram_code)
@@ -214,7 +217,9 @@ def enlarged(board: Board) -> Board:
     return replace(board, device=replace(device, flash=replace(device.flash, size_bytes=MEMORY_BYTES), ram=ram))
 
 
-def _main(board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray) -> str:
+def _main(
+    board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource], x: IntArray, resident: Container[int]
+) -> str:
     formats = [quantized.input_formats[0], *(layer.formats.y for layer in quantized.layers)]
     shapes = [quantized.graph.in_shape, *(layer.layer.out_shape for layer in quantized.layers)]
     buffers = [
@@ -229,7 +234,9 @@ def _main(board: Board, quantized: QuantizedGraph, kernels: Sequence[LayerSource
         tensors = [f"tensor_{tensor - NETWORK_INPUT}" for tensor in quantized.graph.predecessors[index]]
         copy = f"{copy_function_name(index + 1)}(); " if source.offsets else ""
         arguments = [*tensors, f"tensor_{index + 1}", *(["scratch"] if source.scratch_bytes else [])]
-        calls.append(CALL.format(call=f"{copy}{function_name(index + 1)}({', '.join(arguments)})", index=index))
+        before, copy = (copy, "") if index in resident else ("", copy)
+        call = f"{copy}{function_name(index + 1)}({', '.join(arguments)})"
+        calls.append(CALL.format(before=before, call=call, index=index))
     return MAIN.format(
         count=len(kernels),
         buffers="\n".join(buffers),
@@ -323,7 +330,7 @@ def plan_network(quantized: QuantizedGraph, board_name: str, bits: int, name: st
             settings.link_settings_on((own,)),
             kernels=settings.kernels,
         )
-        return with_constants_in_ram(plan, quantized)
+        return with_resident_constants(with_constants_in_ram(plan, quantized), quantized)
 
     try:
         plan = plan_on(board)

@@ -66,7 +66,7 @@ def test_many_boards_have_few_options(n_boards: int, sets: int) -> None:
 
 
 def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:
-    """All RAM is theirs then, so that constants which stay in flash beside other layers are in RAM from the start."""
+    """All RAM is theirs then: constants that wait or are copied beside other layers are in RAM from the start."""
     model = model_of(CostSettings(baud=3_000_000))
     graph = tiny_cnn()
     alone = make_problem(shipped_table(), graph, [G0], CostSettings())
@@ -75,7 +75,7 @@ def test_whole_layers_on_one_board_take_what_they_take_alone() -> None:
         whole = range(graph.shape(number).height)
         part = model.costs.of(number, 0, SliceAxis.ROWS, whole)
         constants = choice.constants(number, choice.kernel(number))
-        waits = constants.cost_cycles if constants and not constants.is_copied else 0.0
+        waits = constants.cost_cycles if constants else 0.0
         assert part.seconds == pytest.approx(layer.seconds[0] - waits / G0.clock.core_hz, rel=0.02)
 
 

@@ -1,7 +1,8 @@
 """Constants that lie in RAM from the start of the program: of layers that would wait for flash in each inference.
 
-A layer that reads each weight once, as fully connected ones do, gains nothing from a copy that it makes before it runs.
-The start-up code copies such constants with the initial values of variables, into RAM that nothing else needs.
+A layer that reads each weight once, as fully connected ones do, gains nothing from a copy that it makes before it runs,
+and others would make their copy again in each inference. The start-up code copies such constants with the initial
+values of variables, into RAM that nothing else needs.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from tinysplit.common.alignment import aligned
 from tinysplit.memory.constants_in_ram import FlashWaits, LayerConstants, PlacedConstants, Residence
 
 NEAR_SHARE = 0.5  # of the RAM behind the variables; applications may have variables of their own there
-LEAST_SHARE = 0.01  # of the cycles of a board's layers, which constants have to save for the RAM that they take
+LEAST_SHARE = 0.005  # of the cycles of a board's layers, which constants have to save for the RAM that they take
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ def with_residents(
     costs = {tuple(own): sum(placed[number].cost_cycles for number in own) for own in sharing}
     for own, cost in sorted(costs.items(), key=lambda item: (-item[1], item[0])):
         first, size_bytes = placed[own[0]], aligned(placed[own[0]].size_bytes)
-        if first.is_copied or first.is_external:
+        if first.is_external:
             continue
         for room in rooms:
             saved = cost - sum(room.residence(constants[number]).wait_cycles for number in own)
@@ -87,4 +88,4 @@ def _residents(
 ) -> Iterator[tuple[int, PlacedConstants]]:
     for number in sharing:
         residence = room.residence(constants[number])
-        yield number, replace(placed[number], residence=residence, is_reused=number != sharing[0])
+        yield number, replace(placed[number], offsets={}, residence=residence, is_reused=number != sharing[0])
