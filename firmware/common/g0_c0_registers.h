@@ -4,15 +4,18 @@
 
 #define __CORTEX_M 0
 #define __NVIC_PRIO_BITS 2
+#define DMAMUX_UP_TO_7
 #include "cortex_m.h"
 #include "crc_registers.h"
 #include "crc_v2_registers.h"
 #include "dma_channels_registers.h"
 #include "dmamux_registers.h"
+#include "exti_v2_registers.h"
 #include "flash_control_registers.h"
 #include "flash_erase_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "peripheral_registers.h"
 #include "tim_registers.h"
 #include "usart_v2_combined_registers.h"
 #include "usart_v2_registers.h"
@@ -20,18 +23,6 @@
 typedef struct {
   volatile uint32_t CR1;
 } PWR_TypeDef;
-
-typedef struct {
-  volatile uint32_t RTSR1;
-  volatile uint32_t FTSR1;
-  volatile uint32_t SWIER1;
-  volatile uint32_t RPR1;
-  volatile uint32_t FPR1;
-  volatile uint32_t reserved_0[19];
-  volatile uint32_t EXTICR[4]; /* 0x60 */
-  volatile uint32_t reserved_1[4];
-  volatile uint32_t IMR1; /* 0x80 */
-} EXTI_TypeDef;
 
 #define RCC_BASE 0x40021000u
 #define FLASH_BASE 0x08000000u
@@ -51,31 +42,8 @@ typedef struct {
 #define USART3_BASE 0x40004800u
 #define USART4_BASE 0x40004C00u
 #define DMA1_BASE 0x40020000u
-#define DMAMUX1_Channel0_BASE 0x40020800u
-#define DMAMUX1_Channel1_BASE 0x40020804u
-#define DMAMUX1_Channel2_BASE 0x40020808u
-#define DMAMUX1_Channel3_BASE 0x4002080Cu
-#define DMAMUX1_Channel4_BASE 0x40020810u
-#define DMAMUX1_Channel5_BASE 0x40020814u
-#define DMAMUX1_Channel6_BASE 0x40020818u
 
-#define RCC ((RCC_TypeDef *)RCC_BASE)
-#define PWR ((PWR_TypeDef *)PWR_BASE)
-#define RTC ((RTC_TypeDef *)RTC_BASE)
-#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
-#define CRC ((CRC_TypeDef *)CRC_BASE)
-#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
-#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
-#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
-#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
-#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
-#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
-#define USART1 ((USART_TypeDef *)USART1_BASE)
-#define USART2 ((USART_TypeDef *)USART2_BASE)
-#define USART3 ((USART_TypeDef *)USART3_BASE)
-#define USART4 ((USART_TypeDef *)USART4_BASE)
-#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
 
 #define RCC_CR_HSION (1u << 8)
 #define RCC_CR_HSIRDY (1u << 10)

@@ -8,9 +8,12 @@
 
 #include "crc_registers.h"
 #include "dma_streams_registers.h"
+#include "exti_v1_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "peripheral_registers.h"
 #include "rtc_v2_registers.h"
+#include "syscfg_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
@@ -33,20 +36,6 @@ typedef struct {
   volatile uint32_t SR; /* 0x0C */
   volatile uint32_t CR;
 } FLASH_TypeDef;
-
-typedef struct {
-  volatile uint32_t IMR;
-  volatile uint32_t EMR;
-  volatile uint32_t RTSR;
-  volatile uint32_t FTSR;
-  volatile uint32_t SWIER;
-  volatile uint32_t PR;
-} EXTI_TypeDef;
-
-typedef struct {
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t EXTICR[4]; /* 0x08 */
-} SYSCFG_TypeDef;
 
 #define RCC_BASE 0x40023800u
 #define FLASH_BASE 0x08000000u
@@ -72,28 +61,7 @@ typedef struct {
 #define DMA1_BASE 0x40026000u
 #define DMA2_BASE 0x40026400u
 
-#define RCC ((RCC_TypeDef *)RCC_BASE)
 #define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
-#define CRC ((CRC_TypeDef *)CRC_BASE)
-#define PWR ((PWR_TypeDef *)PWR_BASE)
-#define RTC ((RTC_TypeDef *)RTC_BASE)
-#define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
-#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
-#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
-#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
-#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
-#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
-#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
-#define GPIOE ((GPIO_TypeDef *)GPIOE_BASE)
-#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
-#define USART1 ((USART_TypeDef *)USART1_BASE)
-#define USART2 ((USART_TypeDef *)USART2_BASE)
-#define USART3 ((USART_TypeDef *)USART3_BASE)
-#define UART4 ((USART_TypeDef *)UART4_BASE)
-#define UART5 ((USART_TypeDef *)UART5_BASE)
-#define USART6 ((USART_TypeDef *)USART6_BASE)
-#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
-#define DMA2 ((DMA_TypeDef *)DMA2_BASE)
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 1)

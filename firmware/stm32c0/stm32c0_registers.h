@@ -50,9 +50,6 @@ typedef struct {
 #define TIM1_BASE 0x40012C00u
 #define TIM3_BASE 0x40000400u
 
-#define TIM1 ((TIM_TypeDef *)TIM1_BASE)
-#define TIM3 ((TIM_TypeDef *)TIM3_BASE)
-
 #define RCC_CR_HSIDIV (7u << 11)
 #define RCC_CFGR_SW_0 (1u << 0) /* only this bit: HSE; none: HSI48 */
 #define RCC_CFGR_SWS_0 (1u << 3)

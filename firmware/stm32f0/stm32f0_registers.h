@@ -14,10 +14,6 @@
 #define USART4_BASE 0x40004C00u
 #define USART5_BASE 0x40005000u
 
-#define TIM2 ((TIM_TypeDef *)TIM2_BASE)
-#define USART4 ((USART_TypeDef *)USART4_BASE)
-#define USART5 ((USART_TypeDef *)USART5_BASE)
-
 #define RCC_CFGR_PPRE_Pos 8u
 #define RCC_APB1ENR_TIM2EN (1u << 0)
 #define RCC_APB1ENR_USART4EN (1u << 19)

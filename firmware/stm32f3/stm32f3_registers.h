@@ -9,9 +9,6 @@
 #define UART4_BASE 0x40004C00u
 #define UART5_BASE 0x40005000u
 
-#define UART4 ((USART_TypeDef *)UART4_BASE)
-#define UART5 ((USART_TypeDef *)UART5_BASE)
-
 #define RCC_CFGR_PPRE1_Pos 8u
 #define RCC_CFGR_PPRE2_Pos 11u
 #define RCC_CFGR3_USART1SW_SYSCLK (1u << 0)

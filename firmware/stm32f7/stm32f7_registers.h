@@ -9,6 +9,7 @@
 #include "cortex_m.h"
 #include "crc_v2_registers.h"
 #include "stm32f4_f7_registers.h"
+#include "usart_v2_plain_registers.h"
 #include "usart_v2_registers.h"
 
 typedef struct {
@@ -21,12 +22,6 @@ typedef struct {
 #define GPIOI_BASE 0x40022000u
 #define UART7_BASE 0x40007800u
 #define UART8_BASE 0x40007C00u
-
-#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
-#define GPIOG ((GPIO_TypeDef *)GPIOG_BASE)
-#define GPIOI ((GPIO_TypeDef *)GPIOI_BASE)
-#define UART7 ((USART_TypeDef *)UART7_BASE)
-#define UART8 ((USART_TypeDef *)UART8_BASE)
 
 #define RCC_AHB1ENR_GPIOFEN (1u << 5)
 #define RCC_AHB1ENR_GPIOGEN (1u << 6)
@@ -48,10 +43,5 @@ typedef struct {
 #define PWR_CR1_ODSWEN (1u << 17)
 #define PWR_CSR1_ODRDY (1u << 16)
 #define PWR_CSR1_ODSWRDY (1u << 17)
-
-#define USART_CR1_RXNEIE (1u << 5)
-#define USART_CR1_TXEIE (1u << 7)
-#define USART_ISR_RXNE (1u << 5)
-#define USART_ISR_TXE (1u << 7)
 
 #endif

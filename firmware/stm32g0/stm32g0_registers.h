@@ -21,21 +21,8 @@ typedef struct {
   volatile uint32_t CSR;
 } RCC_TypeDef;
 
-typedef struct {
-  volatile uint32_t ACR;
-  volatile uint32_t reserved_0;
-  volatile uint32_t KEYR; /* 0x08 */
-  volatile uint32_t reserved_1;
-  volatile uint32_t SR; /* 0x10 */
-  volatile uint32_t CR;
-  volatile uint32_t ECCR;
-} FLASH_TypeDef;
-
 #define TIM2_BASE 0x40000000u
 #define LPUART1_BASE 0x40008000u
-
-#define TIM2 ((TIM_TypeDef *)TIM2_BASE)
-#define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
 
 #define RCC_CR_PLLON (1u << 24)
 #define RCC_CR_PLLRDY (1u << 25)

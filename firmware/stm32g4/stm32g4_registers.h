@@ -2,20 +2,9 @@
 #ifndef STM32G4_REGISTERS_H
 #define STM32G4_REGISTERS_H
 
-#include "rtc_v3_registers.h"
-#include "stm32l4_g4_registers.h"
-#include "usart_v2_combined_registers.h"
-
-#define DMA1_Channel8_BASE 0x40020094u
-#define DMA2_Channel8_BASE 0x40020494u
-#define DMAMUX1_Channel0_BASE 0x40020800u
-#define DMAMUX1_Channel1_BASE 0x40020804u
-#define DMAMUX1_Channel2_BASE 0x40020808u
-#define DMAMUX1_Channel3_BASE 0x4002080Cu
-#define DMAMUX1_Channel4_BASE 0x40020810u
-#define DMAMUX1_Channel5_BASE 0x40020814u
 /* Where controllers have six channels, ST numbers those of DMA2 from 6 on, at the same addresses as elsewhere. */
 #if defined(STM32G431xx) || defined(STM32G441xx)
+#define DMAMUX_UP_TO_6
 #define DMAMUX1_Channel6_BASE 0x40020820u
 #define DMAMUX1_Channel7_BASE 0x40020824u
 #define DMAMUX1_Channel8_BASE 0x40020828u
@@ -23,20 +12,14 @@
 #define DMAMUX1_Channel10_BASE 0x40020830u
 #define DMAMUX1_Channel11_BASE 0x40020834u
 #else
-#define DMAMUX1_Channel6_BASE 0x40020818u
-#define DMAMUX1_Channel7_BASE 0x4002081Cu
-#define DMAMUX1_Channel8_BASE 0x40020820u
-#define DMAMUX1_Channel9_BASE 0x40020824u
-#define DMAMUX1_Channel10_BASE 0x40020828u
-#define DMAMUX1_Channel11_BASE 0x4002082Cu
-#define DMAMUX1_Channel12_BASE 0x40020830u
-#define DMAMUX1_Channel13_BASE 0x40020834u
-#define DMAMUX1_Channel14_BASE 0x40020838u
-#define DMAMUX1_Channel15_BASE 0x4002083Cu
+#define DMAMUX_UP_TO_16
 #endif
+#include "rtc_v3_registers.h"
+#include "stm32l4_g4_registers.h"
+#include "usart_v2_combined_registers.h"
 
-#define DMA1_Channel8 ((DMA_Channel_TypeDef *)DMA1_Channel8_BASE)
-#define DMA2_Channel8 ((DMA_Channel_TypeDef *)DMA2_Channel8_BASE)
+#define DMA1_Channel8_BASE 0x40020094u
+#define DMA2_Channel8_BASE 0x40020494u
 
 #define RCC_CFGR_SW_HSI (1u << 0)
 

@@ -4,18 +4,8 @@
 #ifndef STM32H5_REGISTERS_H
 #define STM32H5_REGISTERS_H
 
-#define __CORTEX_M 33
 #define __NVIC_PRIO_BITS 4
-#include "cortex_m.h"
-#include "crc_registers.h"
-#include "crc_v2_registers.h"
-#include "gpdma_registers.h"
-#include "gpio_registers.h"
-#include "icache_registers.h"
-#include "iwdg_registers.h"
-#include "rtc_v3_registers.h"
-#include "usart_v2_combined_registers.h"
-#include "usart_v2_registers.h"
+#include "h5_u5_registers.h"
 
 typedef struct {
   volatile uint32_t CR;
@@ -64,93 +54,21 @@ typedef struct {
   volatile uint32_t DBPCR; /* 0x24 */
 } PWR_TypeDef;
 
-typedef struct {
-  volatile uint32_t RTSR1;
-  volatile uint32_t FTSR1;
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t FPR1; /* 0x10 */
-  volatile uint32_t reserved_1[19];
-  volatile uint32_t EXTICR[4]; /* 0x60 */
-  volatile uint32_t reserved_2[4];
-  volatile uint32_t IMR1; /* 0x80 */
-} EXTI_TypeDef;
-
-#define FLASH_BASE 0x08000000u
-#define FLASH_R_BASE 0x40022000u
 #define RCC_BASE 0x44020C00u
 #define PWR_BASE 0x44020800u
-#define CRC_BASE 0x40023000u
-#define ICACHE_BASE 0x40030400u
 #define RTC_BASE 0x44007800u
 #define EXTI_BASE 0x44022000u
-#define IWDG_BASE 0x40003000u
-#define GPDMA1_BASE 0x40020000u
-#define GPIOA_BASE 0x42020000u
-#define GPIOB_BASE 0x42020400u
-#define GPIOC_BASE 0x42020800u
-#define GPIOD_BASE 0x42020C00u
-#define GPIOE_BASE 0x42021000u
-#define GPIOF_BASE 0x42021400u
-#define GPIOG_BASE 0x42021800u
-#define GPIOH_BASE 0x42021C00u
-#define GPIOI_BASE 0x42022000u
-#define USART1_BASE 0x40013800u
-#define USART2_BASE 0x40004400u
-#define USART3_BASE 0x40004800u
-#define UART4_BASE 0x40004C00u
-#define UART5_BASE 0x40005000u
 #define USART6_BASE 0x40006400u
 #define UART7_BASE 0x40007800u
 #define UART8_BASE 0x40007C00u
 
-#define RCC ((RCC_TypeDef *)RCC_BASE)
-#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
-#define PWR ((PWR_TypeDef *)PWR_BASE)
-#define CRC ((CRC_TypeDef *)CRC_BASE)
-#define ICACHE ((ICACHE_TypeDef *)ICACHE_BASE)
-#define RTC ((RTC_TypeDef *)RTC_BASE)
-#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
-#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
-#define GPDMA1 ((void *)GPDMA1_BASE)
-#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
-#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
-#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
-#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
-#define GPIOE ((GPIO_TypeDef *)GPIOE_BASE)
-#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
-#define GPIOG ((GPIO_TypeDef *)GPIOG_BASE)
-#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
-#define GPIOI ((GPIO_TypeDef *)GPIOI_BASE)
-#define USART1 ((USART_TypeDef *)USART1_BASE)
-#define USART2 ((USART_TypeDef *)USART2_BASE)
-#define USART3 ((USART_TypeDef *)USART3_BASE)
-#define UART4 ((USART_TypeDef *)UART4_BASE)
-#define UART5 ((USART_TypeDef *)UART5_BASE)
-#define USART6 ((USART_TypeDef *)USART6_BASE)
-#define UART7 ((USART_TypeDef *)UART7_BASE)
-#define UART8 ((USART_TypeDef *)UART8_BASE)
-
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 1)
-#define RCC_CR_HSEON (1u << 16)
-#define RCC_CR_HSERDY (1u << 17)
-#define RCC_CR_HSEBYP (1u << 18)
-#define RCC_CR_PLL1ON (1u << 24)
-#define RCC_CR_PLL1RDY (1u << 25)
-#define RCC_CFGR1_SW (3u << 0)
 #define RCC_CFGR1_SWS (3u << 3)
-#define RCC_CFGR2_HPRE_Pos 0u
-#define RCC_CFGR2_PPRE1_Pos 4u
-#define RCC_CFGR2_PPRE2_Pos 8u
-#define RCC_PLL1CFGR_PLL1SRC (3u << 0)
 #define RCC_PLL1CFGR_PLL1SRC_0 (1u << 0)
 #define RCC_PLL1CFGR_PLL1RGE_Pos 2u
-#define RCC_PLL1CFGR_PLL1M_Pos 8u
 #define RCC_PLL1CFGR_PLL1PEN (1u << 16)
-#define RCC_PLL1DIVR_PLL1N_Pos 0u
 #define RCC_PLL1DIVR_PLL1P_Pos 9u
-#define RCC_AHB1ENR_GPDMA1EN (1u << 0)
-#define RCC_AHB1ENR_CRCEN (1u << 12)
 #define RCC_AHB2ENR_GPIOAEN (1u << 0)
 #define RCC_AHB2ENR_GPIOBEN (1u << 1)
 #define RCC_AHB2ENR_GPIOCEN (1u << 2)
@@ -167,21 +85,13 @@ typedef struct {
 #define RCC_APB1LENR_USART6EN (1u << 25)
 #define RCC_APB1LENR_UART7EN (1u << 30)
 #define RCC_APB1LENR_UART8EN (1u << 31)
-#define RCC_APB2ENR_USART1EN (1u << 14)
-#define RCC_APB3ENR_RTCAPBEN (1u << 21)
-#define RCC_BDCR_RTCSEL (3u << 8)
-#define RCC_BDCR_RTCSEL_1 (2u << 8)
-#define RCC_BDCR_RTCEN (1u << 15)
 #define RCC_BDCR_VSWRST (1u << 16)
-#define RCC_BDCR_LSION (1u << 26)
-#define RCC_BDCR_LSIRDY (1u << 27)
 #define RCC_RSR_RMVF (1u << 23)
 #define RCC_RSR_PINRSTF (1u << 26)
 #define RCC_RSR_BORRSTF (1u << 27)
 #define RCC_RSR_SFTRSTF (1u << 28)
 #define RCC_RSR_IWDGRSTF (1u << 29)
 
-#define FLASH_ACR_LATENCY (15u << 0)
 #define FLASH_ACR_WRHIGHFREQ_Pos 4u
 #define FLASH_ACR_WRHIGHFREQ (3u << 4)
 #define FLASH_SR_BSY (1u << 0)
@@ -193,8 +103,6 @@ typedef struct {
 #define FLASH_CR_START (1u << 5)
 #define FLASH_CR_SNB_Pos 6u
 #define FLASH_CR_BKSEL (1u << 31)
-#define FLASH_ECCR_ECCC (1u << 30)
-#define FLASH_ECCR_ECCD (1u << 31)
 #define FLASH_OPTSR2_TZEN_Pos 24u
 #define FLASH_OPTSR2_TZEN (255u << 24)
 

@@ -4,6 +4,7 @@
 
 #define __CORTEX_M 7
 #define __NVIC_PRIO_BITS 4
+#define DMAMUX_UP_TO_16
 #include "cortex_m.h"
 #include "crc_registers.h"
 #include "crc_v2_registers.h"
@@ -11,6 +12,7 @@
 #include "dmamux_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "peripheral_registers.h"
 #include "rtc_v2_registers.h"
 #include "usart_v2_combined_registers.h"
 #include "usart_v2_registers.h"
@@ -103,49 +105,9 @@ typedef struct {
 #define UART8_BASE 0x40007C00u
 #define DMA1_BASE 0x40020000u
 #define DMA2_BASE 0x40020400u
-#define DMAMUX1_Channel0_BASE 0x40020800u
-#define DMAMUX1_Channel1_BASE 0x40020804u
-#define DMAMUX1_Channel2_BASE 0x40020808u
-#define DMAMUX1_Channel3_BASE 0x4002080Cu
-#define DMAMUX1_Channel4_BASE 0x40020810u
-#define DMAMUX1_Channel5_BASE 0x40020814u
-#define DMAMUX1_Channel6_BASE 0x40020818u
-#define DMAMUX1_Channel7_BASE 0x4002081Cu
-#define DMAMUX1_Channel8_BASE 0x40020820u
-#define DMAMUX1_Channel9_BASE 0x40020824u
-#define DMAMUX1_Channel10_BASE 0x40020828u
-#define DMAMUX1_Channel11_BASE 0x4002082Cu
-#define DMAMUX1_Channel12_BASE 0x40020830u
-#define DMAMUX1_Channel13_BASE 0x40020834u
-#define DMAMUX1_Channel14_BASE 0x40020838u
-#define DMAMUX1_Channel15_BASE 0x4002083Cu
 
-#define RCC ((RCC_TypeDef *)RCC_BASE)
-#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
-#define CRC ((CRC_TypeDef *)CRC_BASE)
-#define PWR ((PWR_TypeDef *)PWR_BASE)
-#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
 #define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
-#define RTC ((RTC_TypeDef *)RTC_BASE)
-#define IWDG1 ((IWDG_TypeDef *)IWDG1_BASE)
-#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
-#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
-#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
-#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
-#define GPIOE ((GPIO_TypeDef *)GPIOE_BASE)
-#define GPIOF ((GPIO_TypeDef *)GPIOF_BASE)
-#define GPIOG ((GPIO_TypeDef *)GPIOG_BASE)
-#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
-#define USART1 ((USART_TypeDef *)USART1_BASE)
-#define USART2 ((USART_TypeDef *)USART2_BASE)
-#define USART3 ((USART_TypeDef *)USART3_BASE)
-#define UART4 ((USART_TypeDef *)UART4_BASE)
-#define UART5 ((USART_TypeDef *)UART5_BASE)
-#define USART6 ((USART_TypeDef *)USART6_BASE)
-#define UART7 ((USART_TypeDef *)UART7_BASE)
-#define UART8 ((USART_TypeDef *)UART8_BASE)
-#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
-#define DMA2 ((DMA_TypeDef *)DMA2_BASE)
+#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 2)

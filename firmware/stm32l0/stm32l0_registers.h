@@ -9,10 +9,14 @@
 #include "crc_registers.h"
 #include "crc_v2_registers.h"
 #include "dma_channels_registers.h"
+#include "exti_v1_registers.h"
 #include "gpio_registers.h"
 #include "iwdg_registers.h"
+#include "peripheral_registers.h"
 #include "rtc_v2_registers.h"
+#include "syscfg_registers.h"
 #include "tim_registers.h"
+#include "usart_v2_plain_registers.h"
 #include "usart_v2_registers.h"
 
 typedef struct {
@@ -45,20 +49,6 @@ typedef struct {
 } PWR_TypeDef;
 
 typedef struct {
-  volatile uint32_t IMR;
-  volatile uint32_t EMR;
-  volatile uint32_t RTSR;
-  volatile uint32_t FTSR;
-  volatile uint32_t SWIER;
-  volatile uint32_t PR;
-} EXTI_TypeDef;
-
-typedef struct {
-  volatile uint32_t reserved_0[2];
-  volatile uint32_t EXTICR[4]; /* 0x08 */
-} SYSCFG_TypeDef;
-
-typedef struct {
   volatile uint32_t CSELR;
 } DMA_Request_TypeDef;
 
@@ -87,29 +77,9 @@ typedef struct {
 #define DMA1_BASE 0x40020000u
 #define DMA1_CSELR_BASE 0x400200A8u
 
-#define RCC ((RCC_TypeDef *)RCC_BASE)
-#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
-#define CRC ((CRC_TypeDef *)CRC_BASE)
-#define PWR ((PWR_TypeDef *)PWR_BASE)
-#define RTC ((RTC_TypeDef *)RTC_BASE)
-#define SYSCFG ((SYSCFG_TypeDef *)SYSCFG_BASE)
-#define EXTI ((EXTI_TypeDef *)EXTI_BASE)
-#define IWDG ((IWDG_TypeDef *)IWDG_BASE)
-#define TIM2 ((TIM_TypeDef *)TIM2_BASE)
-#define TIM21 ((TIM_TypeDef *)TIM21_BASE)
-#define GPIOA ((GPIO_TypeDef *)GPIOA_BASE)
-#define GPIOB ((GPIO_TypeDef *)GPIOB_BASE)
-#define GPIOC ((GPIO_TypeDef *)GPIOC_BASE)
-#define GPIOD ((GPIO_TypeDef *)GPIOD_BASE)
-#define GPIOE ((GPIO_TypeDef *)GPIOE_BASE)
-#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
-#define USART1 ((USART_TypeDef *)USART1_BASE)
-#define USART2 ((USART_TypeDef *)USART2_BASE)
-#define USART4 ((USART_TypeDef *)USART4_BASE)
-#define USART5 ((USART_TypeDef *)USART5_BASE)
-#define LPUART1 ((USART_TypeDef *)LPUART1_BASE)
-#define DMA1 ((DMA_TypeDef *)DMA1_BASE)
 #define DMA1_CSELR ((DMA_Request_TypeDef *)DMA1_CSELR_BASE)
+
+#define FLASH ((FLASH_TypeDef *)FLASH_R_BASE)
 
 #define RCC_CR_HSION (1u << 0)
 #define RCC_CR_HSIRDY (1u << 2)
@@ -181,10 +151,5 @@ typedef struct {
 #define PWR_CR_VOS (3u << 11)
 #define PWR_CR_VOS_Pos 11u
 #define PWR_CSR_VOSF (1u << 4)
-
-#define USART_CR1_RXNEIE (1u << 5)
-#define USART_CR1_TXEIE (1u << 7)
-#define USART_ISR_RXNE (1u << 5)
-#define USART_ISR_TXE (1u << 7)
 
 #endif

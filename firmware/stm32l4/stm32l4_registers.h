@@ -6,6 +6,7 @@
 
 #include "rtc_v2_registers.h"
 #include "stm32l4_g4_registers.h"
+#include "usart_v2_plain_registers.h"
 
 typedef struct {
   volatile uint32_t CSELR;
@@ -29,22 +30,7 @@ typedef struct {
 #define DMA1_CSELR_BASE 0x400200A8u
 #define DMA2_CSELR_BASE 0x400204A8u
 #define QSPI_R_BASE 0xA0001000u
-#define DMAMUX1_Channel0_BASE 0x40020800u
-#define DMAMUX1_Channel1_BASE 0x40020804u
-#define DMAMUX1_Channel2_BASE 0x40020808u
-#define DMAMUX1_Channel3_BASE 0x4002080Cu
-#define DMAMUX1_Channel4_BASE 0x40020810u
-#define DMAMUX1_Channel5_BASE 0x40020814u
-#define DMAMUX1_Channel6_BASE 0x40020818u
-#define DMAMUX1_Channel7_BASE 0x4002081Cu
-#define DMAMUX1_Channel8_BASE 0x40020820u
-#define DMAMUX1_Channel9_BASE 0x40020824u
-#define DMAMUX1_Channel10_BASE 0x40020828u
-#define DMAMUX1_Channel11_BASE 0x4002082Cu
-#define DMAMUX1_Channel12_BASE 0x40020830u
-#define DMAMUX1_Channel13_BASE 0x40020834u
 
-#define GPIOH ((GPIO_TypeDef *)GPIOH_BASE)
 #define DMA1_CSELR ((DMA_Request_TypeDef *)DMA1_CSELR_BASE)
 #define DMA2_CSELR ((DMA_Request_TypeDef *)DMA2_CSELR_BASE)
 #define QUADSPI ((QUADSPI_TypeDef *)QSPI_R_BASE)
@@ -76,10 +62,5 @@ typedef struct {
 #define QUADSPI_CCR_DCYC_Pos 18u
 #define QUADSPI_CCR_DMODE_Pos 24u
 #define QUADSPI_CCR_FMODE_Pos 26u
-
-#define USART_CR1_RXNEIE (1u << 5)
-#define USART_CR1_TXEIE (1u << 7)
-#define USART_ISR_RXNE (1u << 5)
-#define USART_ISR_TXE (1u << 7)
 
 #endif
