@@ -116,6 +116,7 @@ def _handoff_of(
         receive_s=by_device(parts.receive_s),
         host_s=tuple(parts.host_s[index] for index in indices),
         latency_s=tuple(map(by_pair, parts.latency_s)),
+        resume_s=tuple(parts.resume_s[index] for index in indices),
         taken_s=tuple(parts.taken_s[index] for index in indices) if parts.taken_s else (),
         wake_s=by_device(parts.wake_s),
         tick_shares=tuple(parts.tick_shares[index] for index in indices),

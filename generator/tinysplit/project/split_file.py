@@ -12,6 +12,7 @@ from typing_extensions import override
 from tinysplit import __version__
 from tinysplit.boards.board import Board, ClockSource, CodeMemory
 from tinysplit.boards.board_files import named_path
+from tinysplit.boards.less_sure import less_sure_json
 from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.choices import InputSource, LowPower, Optimize
 from tinysplit.common.errors import InputError
@@ -198,6 +199,7 @@ class SplitFile(FileModel):
     explored: int
     spent_s: float
     reasons: Reasons | None = None  # of the command `split`
+    less_sure: tuple[str, ...] = ()  # whose times are, and why
     slices: SplitSlices | None = None  # of layers on several boards; `assignment` has the board of their first parts
     removed_channels: dict[str, ChannelList] | None = None  # that the split network lacks, None: as it is quantized
 
@@ -294,6 +296,7 @@ class SplitFile(FileModel):
             proved=split.proved,
             explored=split.explored,
             spent_s=split.spent_s,
+            less_sure=less_sure_json(split.problem.devices)["less_sure"],
             slices=SplitSlices.of(how) if how else None,
             removed_channels=None if removed is None else lists_of(removed),
         )

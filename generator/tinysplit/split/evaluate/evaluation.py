@@ -63,7 +63,12 @@ class Evaluation:
     @cached_property
     def t_s(self) -> float:
         """Communication latency T in seconds: all cuts (formula 4), and host transfers if they are counted."""
-        return sum(cut.seconds for cut in self.cuts) + self.host_s
+        return sum(cut.seconds for cut in self.cuts) - self._resuming_s + self.host_s
+
+    @property
+    def _resuming_s(self) -> float:
+        """Seconds until boards that waited for a tensor go on, which the seconds of the cuts contain."""
+        return sum(self.problem.handoff_parts.resuming_s(cut.receiver) for cut in self.cuts)
 
     @property
     def host_s(self) -> float:
@@ -72,11 +77,11 @@ class Evaluation:
 
     @cached_property
     def i_s(self) -> float:
-        """Inference latency I = L + T in seconds (formula 5); less of a distributed network, by the event engine.
+        """Inference latency I = L + T in seconds (formula 5), and until boards that waited go on.
 
-        It is infinite where a layer or a cut takes for ever.
+        It is less of a distributed network, by the event engine, and infinite where a layer or a cut takes for ever.
         """
-        one_after_the_other_s = self.l_s + self.t_s
+        one_after_the_other_s = self.l_s + self.t_s + self._resuming_s
         if not self.problem.is_distributed or not isfinite(one_after_the_other_s):
             return one_after_the_other_s
         return Timing((self.firmware.program,)).i_s + self.host_s
