@@ -296,7 +296,7 @@ class SplitFile(FileModel):
             proved=split.proved,
             explored=split.explored,
             spent_s=split.spent_s,
-            less_sure=less_sure_json(split.problem.devices)["less_sure"],
+            less_sure=tuple(less_sure_json(split.problem.devices)["less_sure"]),
             slices=SplitSlices.of(how) if how else None,
             removed_channels=None if removed is None else lists_of(removed),
         )
