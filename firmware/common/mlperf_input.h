@@ -1,6 +1,6 @@
 /* The network's input from bytes of MLPerf Tiny's data sets (docs/reference/mlperf.md): bytes that stand for other
- * numbers, float32 values, or the bytes of the input itself. It lies in its buffer beside the arena, from which every inference
- * takes it.
+ * numbers, float32 values, or the bytes of the input itself. It lies in its buffer beside the arena, from which every
+ * inference takes it.
  */
 #ifndef MLPERF_INPUT_H
 #define MLPERF_INPUT_H

@@ -14,8 +14,8 @@ typedef struct {
   /* The network's input for each byte of the data set. */
   const int16_t *input_map;
 
-  /* Room for an input of float32 values, where the data set has such: a value of the input is real_factor / 2^real_shift
-   * times their steps (mlperf_input.h). Without it and without a map, the bytes are those of the input itself.
+  /* Room for an input of float32 values, where the data set has such: a value of it is real_factor / 2^real_shift times
+   * their steps (mlperf_input.h). Without it and without a map, the bytes are those of the input itself.
    */
   uint8_t *reals;
   uint32_t real_factor;

@@ -1,4 +1,4 @@
-/* STM32L5: HSI16 or HSE, and PLL output R, in the voltage range of the settings. The ICACHE is on. With TrustZone (TZEN)
+/* STM32L5: HSI16 or HSE, and PLL output R, in the voltage range of the settings. ICACHE is on. With TrustZone (TZEN)
  * the clock stays as it is: registers may be out of reach.
  */
 #include "clock.h"

@@ -26,7 +26,7 @@
 #define CRC_CLOCK RCC->AHB1ENR
 #define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN
 
-/* Where the error correction of the flash has failed, in the low bits of ECCR: an offset in a bank, of half the flash or all. */
+/* Where the error correction of the flash has failed, in the low bits of ECCR: an offset in a bank, or in all. */
 #define FLASH_CORRECTED_BYTES 8u
 #define FLASH_FAILED_UNIT 1u
 #define FLASH_FAILED_MASK 0x7FFFFu

@@ -19,6 +19,7 @@ from tinysplit.costs.settings import CostSettings
 from tinysplit.slices.settings import Search
 
 COLUMNS = 120
+FIRMWARE = Path(__file__).parents[2] / "firmware"
 # A board of each family.
 BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_f746zg", "nucleo_l4r5zi", "nucleo_h743zi")
 
@@ -26,6 +27,14 @@ BOARDS = ("nucleo_g071rb", "nucleo_f401re", "nucleo_f746zg", "nucleo_l4r5zi", "n
 def long_lines(text: str) -> Iterator[str]:
     """Yield the lines that are too long."""
     yield from (line for line in text.splitlines() if len(line) > COLUMNS)
+
+
+def test_lines_of_the_firmware_are_short() -> None:
+    files = [path for folder in FIRMWARE.iterdir() if folder.is_dir() for path in folder.glob("*.[ch]")]
+    parts = [path for path in files if path.parent.name == "common" or path.parent.name.startswith("stm32")]
+    assert parts
+    found = {f"{path.parent.name}/{path.name}": [*long_lines(path.read_text())] for path in parts}
+    assert {name: lines for name, lines in found.items() if lines} == {}
 
 
 @pytest.mark.parametrize("bits", [8, 16])
