@@ -71,7 +71,7 @@ class SplitResult(Result):
             copies=file.copies,
             layers=tuple(_layers(split, file, graph)),
             file=file,
-            search=split.report_json,
+            search=dict(split.report.data),
         )
 
     @property

@@ -107,7 +107,7 @@ def split(
         reasons = pipeline.reasons_of(context, search, found, file, tries_another_board=explain)
         file = file.model_copy(update={"reasons": reasons})
     write_split(out, file)
-    data = {**file.model_dump(mode="json"), **found.report_json}
+    data = {**file.model_dump(mode="json"), **found.report.data}
     lines = []
     if battery_mah is not None:
         mean_w = _mean_w(found)

@@ -29,14 +29,7 @@ def _with_copies(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPlan:
     sharing = list(sharing_layers(board_plan, quantized, constants))
     outside = _external(board_plan, quantized, constants, sharing)
     copies = _placed(board_plan, {**constants, **outside}, sharing)
-    return _with_constants(replace(board_plan, external=frozenset(outside)), copies)
-
-
-def _with_constants(board_plan: BoardPlan, constants: Mapping[int, PlacedConstants]) -> BoardPlan:
-    """Return the plan with these constants, and with buffers right behind those in the arena."""
-    placed = replace(board_plan, constants=constants)
-    by_bytes = placed.stages_begin_bytes - board_plan.stages_begin_bytes
-    return replace(placed, stages=board_plan.stages.moved(by_bytes))
+    return replace(board_plan, external=frozenset(outside)).with_constants(copies)
 
 
 def with_resident_constants(plan: Plan, quantized: QuantizedGraph) -> Plan:
@@ -55,7 +48,7 @@ def _with_residents(board_plan: BoardPlan, quantized: QuantizedGraph) -> BoardPl
         cycles += kernel_cycles(board_plan.table, own.layer, core, widths, kernel, quantized=own)
     sharing = list(sharing_layers(board_plan, quantized, constants))
     rooms = resident_rooms(board_plan.board, board_plan.free_near_bytes, board_plan.far_ram)
-    return _with_constants(board_plan, with_residents(board_plan.constants, constants, sharing, rooms, cycles))
+    return board_plan.with_constants(with_residents(board_plan.constants, constants, sharing, rooms, cycles))
 
 
 def _placed(

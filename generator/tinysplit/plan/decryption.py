@@ -35,7 +35,7 @@ def _with_places(board_plan: BoardPlan, quantized: QuantizedGraph, rounds: int, 
             f"{own_bytes} bytes besides: assign fewer layers, or use {WEIGHTS('binary')}"
         )
     try:
-        placed = _with_constants(board_plan, quantized, rounds, rooms)
+        return _with_constants(board_plan, quantized, rounds, rooms)
     except NoRoomError as error:
         graph, name = quantized.graph, quantized.layers[error.layer].layer.name
         number = 1 + (graph.parts[error.layer].tensor if graph.is_distributed else error.layer)
@@ -44,8 +44,6 @@ def _with_places(board_plan: BoardPlan, quantized: QuantizedGraph, rounds: int, 
             f"into RAM, where at most {error.free_bytes} bytes are free while it runs: take a board with more RAM, "
             f"assign fewer layers to this one, or use {WEIGHTS('binary')}"
         ) from None
-    by_bytes = placed.stages_begin_bytes - board_plan.stages_begin_bytes
-    return replace(placed, stages=board_plan.stages.moved(by_bytes))
 
 
 def _with_constants(
@@ -61,7 +59,7 @@ def _with_constants(
         for own in sharing
         for each in own
     }
-    return replace(board_plan, constants=layers, kept_memory=found.memory)
+    return replace(board_plan.with_constants(layers), kept_memory=found.memory)
 
 
 def _rooms(board_plan: BoardPlan, own_bytes: int) -> Iterator[DecryptionRoom]:

@@ -119,6 +119,11 @@ class BoardPlan:
         """Bytes of the arena with constants, and of the buffers of staged transfers behind both."""
         return self.stages_begin_bytes + self.stages.size_bytes
 
+    def with_constants(self, constants: Mapping[int, PlacedConstants]) -> "BoardPlan":
+        """Return the plan with these constants, and with the buffers of transfers right behind those in the arena."""
+        placed = replace(self, constants=constants)
+        return replace(placed, stages=self.stages.moved(placed.stages_begin_bytes - self.stages_begin_bytes))
+
     @property
     def stages_begin_bytes(self) -> int:
         """Offset behind all tensors and constants of the arena."""

@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 from rich.console import RenderableType
 
-from tinysplit.boards.less_sure import less_sure_json
 from tinysplit.network.distribution import Distributions
 from tinysplit.split.evaluate.evaluation import Evaluation, evaluate
 from tinysplit.split.evaluate.replication import CopiesEvaluation, replicate_on
@@ -102,11 +101,6 @@ class Split:
             return None
         derived = (evaluate(self.problem, assignment).firmware.program for assignment in self.assignments)
         return Timing(self.programs or tuple(derived), self.problem.frame_period_s)
-
-    @property
-    def report_json(self) -> dict[str, Any]:
-        """What the split file has not: what the solver tells, and whose times are less sure."""
-        return {**self.report.data, **less_sure_json(self.problem.devices)}
 
     @property
     def assignments(self) -> tuple[Assignment, ...]:
