@@ -18,10 +18,9 @@ from common.benchmark import BITS, JSON, ONLY, benchmark, option
 from common.equalization import equalized
 from common.networks import MODELS, QUIET
 from common.peers import peer_accuracies
+from common.runs import ran
 from common.tables import Cell, MarkdownTable, print_json
-from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import TinysplitError
-from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.graph import Graph
@@ -34,14 +33,11 @@ from tinysplit.quantize.choose_formats import choose_formats, quantize, widest
 from tinysplit.quantize.quantize_model import quantize_model
 from tinysplit.quantize.scale_search import TimeLimit
 from tinysplit.quantize.statistics import Range, Statistics, decibels
-from tinysplit.run import RunRequest, run
-from tinysplit_hil.measure.measure_folder import MeasureSettings
 
 FOLDER = option("--folder", type=Path, default=MODELS / "gallery", help="folder of .onnx files with .npz beside them")
 BOARD = option("--board", default="nucleo_f446re", help="type of the boards")
 PARTS = 4  # of the samples: each is evaluated by a calibration on the others
 SEED = 0
-SAMPLES_ON_BOARDS = 2
 OUTSIDE = 1e-4  # of the numbers of a value, with percentiles as its range
 
 
@@ -369,51 +365,12 @@ def boards(options: Namespace) -> None:
     numbers = ("bits", "boards", "cycles", "flash", "RAM")
     MarkdownTable("network", numbers=numbers, last=("bit-exact",)).print_rows(
         (
-            ran(each, options.board, bits, count)
+            ran(each.model, each.model.with_suffix(".npz"), (options.board,) * count, bits)
             for each in imported(options.folder, options.only)
             if each.graph
             for bits in options.bits or (8, 16)
             for count in (1, 2)
         ),
-        lambda row: (row.network, row.bits, row.boards, row.cycles, row.flash_bytes, row.ram_bytes, row.result),
+        lambda row: (row.network, row.bits, len(row.boards), row.cycles, row.flash_bytes, row.ram_bytes, row.result),
         as_json=options.json,
-    )
-
-
-@dataclass(frozen=True)
-class Ran:
-    """A network on boards: the cycles of an inference, flash and static RAM of the largest program."""
-
-    network: str
-    bits: int
-    boards: int
-    result: str
-    cycles: int | None = None
-    flash_bytes: int | None = None
-    ram_bytes: int | None = None
-
-
-def ran(network: Imported, board: str, bits: int, count: int) -> Ran:
-    """Run a network on `count` boards; a reason takes the place of figures where that fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        request = RunRequest(
-            model=network.model,
-            boards=(board,) * count,
-            samples=network.model.with_suffix(".npz"),
-            out=Path(folder) / "out",
-            settings=CostSettings(bits=bits, use_all=count > 1),
-            measuring=MeasureSettings(sample_count=SAMPLES_ON_BOARDS),
-        )
-        row = Ran(network.model.stem, bits, count, "yes")
-        try:
-            report = run(request, QUIET)
-            report.check()
-        except TinysplitError as error:
-            return replace(row, result=str(error))
-    sizes = [built.sizes for built in report.build.boards]
-    return replace(
-        row,
-        cycles=round(report.measurement.measurement.i_s.mean * load_board(board).clock.core_hz),
-        flash_bytes=max(each.flash.used_bytes for each in sizes),
-        ram_bytes=max(each.ram_bytes for each in sizes),
     )

@@ -12,6 +12,7 @@ THEMES = (
     "memory",
     "quantization",
     "gallery",
+    "families",
     "prediction",
     "simulation",
     "splitting",
