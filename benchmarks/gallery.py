@@ -21,6 +21,7 @@ from common.peers import peer_accuracies
 from common.runs import ran
 from common.tables import Cell, MarkdownTable, print_json
 from tinysplit.common.errors import TinysplitError
+from tinysplit.costs.settings import CostSettings
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.fixed_point.formats import QFormat, ValueFormat
 from tinysplit.network.graph import Graph
@@ -365,7 +366,12 @@ def boards(options: Namespace) -> None:
     numbers = ("bits", "boards", "cycles", "flash", "RAM")
     MarkdownTable("network", numbers=numbers, last=("bit-exact",)).print_rows(
         (
-            ran(each.model, each.model.with_suffix(".npz"), (options.board,) * count, bits)
+            ran(
+                each.model,
+                each.model.with_suffix(".npz"),
+                (options.board,) * count,
+                CostSettings(bits=bits, use_all=count > 1),
+            )
             for each in imported(options.folder, options.only)
             if each.graph
             for bits in options.bits or (8, 16)

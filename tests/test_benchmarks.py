@@ -4,16 +4,25 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import choices
-from common.networks import MODELS, NETWORKS
+from common.networks import MODELS, NETWORKS, QUIET
+from common.runs import Ran, ran
 from common.tables import MarkdownTable
+from common.ten_networks import write_networks
+from families import conclude
 from themes import THEMES, benchmarks_of, find, main
-from tinysplit.common.errors import UsageError
+from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.costs.settings import CostSettings
+from tinysplit.network.integer_reference import run_integer
+from tinysplit.network.samples import load_samples
+from tinysplit.onnx_import import import_model
+from tinysplit.quantize.quantize_model import quantize_model
 
 ROOT = Path(__file__).parents[1]
 BENCHMARKS = ROOT / "benchmarks"
@@ -141,3 +150,43 @@ def test_json_has_the_rows_as_they_are(capsys: pytest.CaptureFixture[str]) -> No
         {"network": "KWS", "cycles": 8_800_000, "error": "0.50"},
         {"network": "Tiny-CNN", "cycles": 12, "error": None},
     ]
+
+
+def test_networks_of_families_differ_in_kind_and_do_not_saturate(tmp_path: Path) -> None:
+    kinds = set()
+    for model, samples in write_networks(tmp_path).values():
+        graph = import_model(model)
+        x = load_samples(samples, graph)
+        quantized = quantize_model(graph, model, x, 8, QUIET).quantized
+        first, second = run_integer(quantized, x.x[:2])
+        assert not np.array_equal(first, second)
+        kinds.add(frozenset(type(layer.layer) for layer in quantized.layers))
+    assert len(kinds) == 10
+
+
+def test_a_network_on_a_board_is_exact_or_refused(tmp_path: Path) -> None:
+    files = write_networks(tmp_path)["quantized"]
+    exact = ran(*files, ("nucleo_f072rb",), CostSettings())
+    assert (exact.result, exact.is_wrong, exact.t_error) == ("yes", False, None)
+    refused = ran(*files, ("nucleo_f072rb",), CostSettings(max_latency_s=1e-6))
+    assert refused.is_refused
+    assert not refused.is_wrong
+
+
+def test_pairs_of_families_print_what_t_was(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["families", "pairs", "--family", "stm32f1", "--family", "stm32l5", "--only", "Tiny-CNN"])
+    text = capsys.readouterr().out
+    times = r"\| [\d.]+ \| [\d.]+ \| [-+][\d.]+ %"
+    assert re.search(rf"^\| tiny_cnn \| stm32f103ze, nucleo_l552ze_q \| 512 {times} \| yes \|$", text, re.MULTILINE)
+    assert re.search(
+        r"^T of 1 splits, without sign: median [\d.]+%, largest [\d.]+%, [01] within 1%$", text, re.MULTILINE
+    )
+    assert text.endswith("\n1 of 1 bit-exact, 0 refused\n")
+
+
+def test_a_network_that_is_generated_and_not_exact_fails() -> None:
+    wrong = Ran("n", ("nucleo_f072rb",), 8, "1 of 2 outputs differ")
+    refused = replace(wrong, is_refused=True)
+    conclude([refused], as_json=True)
+    with pytest.raises(CheckFailedError, match="1 of 2 are not bit-exact"):
+        conclude([wrong, refused], as_json=True)

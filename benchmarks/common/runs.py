@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from common.networks import NETWORKS, QUIET, RANDOM_CALIBRATION_COUNT, Case
+from common.networks import NETWORKS, QUIET, Case
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import TinysplitError
 from tinysplit.costs.settings import CostSettings
@@ -52,26 +52,18 @@ def run_case(
 def run_stream(case: Case, settings: CostSettings) -> RunReport:
     """Run a case with a stream of random inputs that fills the boards. The errors are those of `run_case`."""
     count = 2 * len(case.boards) + SAMPLES_BEYOND
-    measuring = MeasureSettings(sample_count=count, is_pipelined=True, fail_fast=True)
-    return run_case(case, settings, _random_inputs(case, count), measuring)
-
-
-def run_inferences(case: Case, settings: CostSettings, search: Search) -> RunReport:
-    """Run a case with a few random inputs, one after the other. The errors are those of `run_case`."""
-    measuring = MeasureSettings(sample_count=SAMPLES_ON_BOARDS)
-    return run_case(case, settings, _random_inputs(case, RANDOM_CALIBRATION_COUNT), measuring, search)
-
-
-def _random_inputs(case: Case, count: int) -> NDArray[np.float32]:
     shape = (count, *case.graph().sample_shape)
-    return np.random.default_rng(SEED).random(shape, dtype=np.float32)
+    x = np.random.default_rng(SEED).random(shape, dtype=np.float32)
+    measuring = MeasureSettings(sample_count=count, is_pipelined=True, fail_fast=True)
+    return run_case(case, settings, x, measuring)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """A network on boards: the cycles of an inference on the first, flash and static RAM of the largest program.
+    """A network on boards: cycles of an inference, by the clock of the first; flash and static RAM of the largest one.
 
-    `result` is "yes" where outputs are bit-exact, else why not; `is_refused` where no program was generated.
+    `result` is "yes" where outputs are bit-exact, else why not; `is_refused` where no program was generated. T, in
+    seconds, is that of all tensors that cross, which have `sent_bytes`.
     """
 
     network: str
@@ -82,23 +74,32 @@ class Ran:
     cycles: int | None = None
     flash_bytes: int | None = None
     ram_bytes: int | None = None
+    sent_bytes: int | None = None
+    estimated_t_s: float | None = None
+    t_s: float | None = None
 
     @property
     def is_wrong(self) -> bool:
         """Whether a program was generated that is not bit-exact."""
         return self.cycles is None and not self.is_refused
 
+    @property
+    def t_error(self) -> float | None:
+        """Of the estimate of T, relative to what was measured; None without transfers."""
+        return self.estimated_t_s / self.t_s - 1 if self.estimated_t_s and self.t_s else None
 
-def ran(model: Path, samples: Path, boards: tuple[str, ...], bits: int) -> Ran:
-    """Run the first samples of a network on all `boards`; a reason takes the place of figures where that fails."""
-    row = Ran(model.stem, boards, bits)
+
+def ran(model: Path, samples: Path, boards: tuple[str, ...], settings: CostSettings, search: Search = Search()) -> Ran:
+    """Run the first samples of a network on boards; a reason takes the place of figures where that fails."""
+    row = Ran(model.stem, boards, settings.bits)
     with tempfile.TemporaryDirectory() as folder:
         request = RunRequest(
             model=model,
             boards=boards,
             samples=samples,
             out=Path(folder) / "out",
-            settings=CostSettings(bits=bits, use_all=len(boards) > 1),
+            settings=settings,
+            search=search,
             measuring=MeasureSettings(sample_count=SAMPLES_ON_BOARDS),
         )
         try:
@@ -107,9 +108,13 @@ def ran(model: Path, samples: Path, boards: tuple[str, ...], bits: int) -> Ran:
         except TinysplitError as error:
             return replace(row, result=str(error), is_refused=not request.out.exists())
     sizes = [built.sizes for built in report.build.boards]
+    found, project = report.measurement.measurement, report.measurement.project
     return replace(
         row,
-        cycles=round(report.measurement.measurement.i_s.mean * load_board(boards[0]).clock.core_hz),
+        cycles=round(found.i_s.mean * load_board(boards[0]).clock.core_hz),
         flash_bytes=max(each.flash.used_bytes for each in sizes),
         ram_bytes=max(each.ram_bytes for each in sizes),
+        sent_bytes=sum(cut.payload_bytes for cut in project.cuts),
+        estimated_t_s=sum(cut.estimated_s for cut in project.cuts),
+        t_s=found.t_s.mean,
     )

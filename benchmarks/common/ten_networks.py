@@ -11,6 +11,7 @@ import onnx
 from common.networks import NETWORKS
 from models.onnx_builder import OnnxBuilder, weights
 from models.qdq_networks import Form, X, conv_and_dense
+from tinysplit.network.samples import load_samples
 
 SAME = [1, 1, 1, 1]
 SAMPLES = 8
@@ -175,9 +176,8 @@ MADE: dict[str, Callable[[], OnnxBuilder]] = {
 
 
 def write_networks(folder: Path) -> dict[str, tuple[Path, Path]]:
-    """Write the networks and their samples into `folder`, and return the files of each, those of Tiny-CNN first."""
-    example = NETWORKS["Tiny-CNN"]
-    files = {"tiny_cnn": (example.model, example.samples or Path())}
+    """Write networks and samples into `folder`, and return the files of each, Tiny-CNN first."""
+    files = {"Tiny-CNN": (NETWORKS["Tiny-CNN"].model, few_samples("Tiny-CNN", folder))}
     for name, make in MADE.items():
         model = make().model()
         shape = [each.dim_value for each in model.graph.input[0].type.tensor_type.shape.dim]
@@ -187,3 +187,10 @@ def write_networks(folder: Path) -> dict[str, tuple[Path, Path]]:
         onnx.save(model, files[name][0])
         np.savez(files[name][1], x=x)
     return files
+
+
+def few_samples(name: str, folder: Path) -> Path:
+    """Write the first samples of one of `NETWORKS` into `folder`, and return the file."""
+    network, path = NETWORKS[name], folder / f"{name} samples.npz"
+    np.savez(path, x=load_samples(network.samples or path, network.graph()).x[:SAMPLES])
+    return path
