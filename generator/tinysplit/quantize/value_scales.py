@@ -120,7 +120,7 @@ class ValueScales:
 
     @cached_property
     def _powers_of_two(self) -> frozenset[str]:
-        return frozenset(_powers_of_two(self.graph))
+        return powers_of_two(self.graph)
 
 
 def _has_range(error: ReadError) -> bool:
@@ -134,8 +134,8 @@ def _is_only_output(graph: Graph, name: str) -> bool:
     return all(layer.keeps_format and _is_only_output(graph, layer.output) for layer in readers)
 
 
-def _powers_of_two(graph: Graph) -> Iterator[str]:
-    """Yield the values that keep Q formats, with those that have the same format by their layers' kind."""
+def powers_of_two(graph: Graph) -> frozenset[str]:
+    """Return the values that keep Q formats, with those that have the same format by their layers' kind."""
     names: set[str] = set()
     for layer in reversed(graph.layers):
         if isinstance(layer, Joining) and not (layer.keeps_integers or isinstance(layer, MatMul)):
@@ -144,7 +144,7 @@ def _powers_of_two(graph: Graph) -> Iterator[str]:
             names.add(layer.output)
         elif (layer.keeps_format or isinstance(layer, Pad)) and layer.output in names:
             names |= set(layer.inputs)
-    yield from names
+    return frozenset(names)
 
 
 def _only_for_vectors(graph: Graph, name: str) -> bool:

@@ -49,7 +49,7 @@ class LongMacContext(KernelContext):
     """Template context."""
 
     epilogue: Epilogue
-    stores_bytes: bool  # outputs are bytes by high products: all, or positive ones without a zero point
+    stores_bytes: bool
     is_flat: bool  # pixels of the input and the output are the same
     groups: int
     group_inputs: int
@@ -108,14 +108,17 @@ class LongMac(Kernel):
 
         Parts: `pairs` of inputs of four pixels and three output channels (a `block`); iterations of the inner loop,
         `loops` or `dual_loops`; `groups` after the first; `packed` values, in `runs` of a pixel's channels; `quads` of
-        pixels.
+        pixels; of stored bytes, `shifted` are blocks with a zero point.
         """
         return _work(layer, Packing.expected(layer).groups)
 
     @override
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # weights decide about groups, formats how outputs are requantized and clamped
-        exact = _work(layer, Packing.of(quantized).groups)
+        groups = Packing.of(quantized).groups
+        exact = _work(layer, groups)
+        if _stores_bytes(quantized, groups) and quantized.formats.y.zero_point:
+            exact["shifted"] = exact["block"]
         return exactly_clamped({**work, **exact}, quantized, Epilogue.of(quantized))
 
     @override
@@ -143,13 +146,11 @@ class LongMac(Kernel):
 
     @override
     def context(self, quantized: QuantizedLayer) -> LongMacContext:
-        layer, formats, groups = quantized.layer, quantized.formats, Packing.of(quantized).groups
+        layer, groups = quantized.layer, Packing.of(quantized).groups
         group_inputs, epilogue = _inputs(layer) // groups, Epilogue.of(quantized)
-        is_whole = quantized.clamp == (-LARGEST_BYTE - 1, LARGEST_BYTE)
-        is_whole |= quantized.clamp == (0, LARGEST_BYTE) and formats.y.zero_point == 0
         return LongMacContext(
             epilogue=replace(epilogue, is_narrow=False, is_capped=False),  # outputs are clamped one by one
-            stores_bytes=is_whole and epilogue.is_high and groups == 1 and formats.y.bits == BYTE_BITS,
+            stores_bytes=_stores_bytes(quantized, groups),
             is_flat=_is_flat(layer),
             groups=groups,
             group_inputs=group_inputs,
@@ -233,7 +234,15 @@ def _weights(quantized: QuantizedLayer) -> IntArray:
     return weights
 
 
-def _work(layer: Layer, groups: int) -> Work:
+def _stores_bytes(quantized: QuantizedLayer, groups: int) -> bool:
+    """Return whether outputs are bytes by high products: all, or positive ones without a zero point."""
+    y = quantized.formats.y
+    is_whole = quantized.clamp == (-LARGEST_BYTE - 1, LARGEST_BYTE)
+    is_whole |= quantized.clamp == (0, LARGEST_BYTE) and y.zero_point == 0
+    return is_whole and Epilogue.of(quantized).is_high and groups == 1 and y.bits == BYTE_BITS
+
+
+def _work(layer: Layer, groups: int) -> dict[str, float]:
     quads, group_inputs = -(-_pixels(layer) // PIXELS), _inputs(layer) // groups
     blocks, channels = quads * _blocks(layer), layer.in_shape.channels
     loops, dual_loops = (
