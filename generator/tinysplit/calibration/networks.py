@@ -44,6 +44,7 @@ def calibration_networks() -> tuple[Graph, ...]:
         *_networks_of_few_inputs(),
         *_plain_networks(),
         *_depthwise_networks(),
+        *_networks_of_few_rows(),
         *_pooled_networks(),
         _summed(),
         _scaled(16),
@@ -97,6 +98,18 @@ def _depthwise_networks() -> tuple[Graph, ...]:
         for index, stride in enumerate((1, 1, 2, 1, 2, 1)):
             net.depthwise((3, 3), stride, clamps[(number + index) % len(clamps)])
         networks.append(net.graph())
+    return tuple(networks)
+
+
+def _networks_of_few_rows() -> tuple[Graph, ...]:
+    """Return networks of maps as boards have them that divide layers by rows."""
+    networks = []
+    for number, shape in enumerate((Shape(1, 5, 64), Shape(3, 5, 40), Shape(1, 9, 24), Shape(2, 13, 16))):
+        clamps = ACTIVATIONS[number:] + ACTIVATIONS[:number]
+        net = NetworkBuilder(f"few rows {shape}", shape)
+        net.depthwise(activation=clamps[0]).conv(64, activation=clamps[1]).depthwise(activation=clamps[2])
+        net.conv(48, activation=clamps[3]).conv(24, (3, 3), activation=clamps[4]).conv(40, (3, 3)).conv(22).depthwise()
+        networks.append(net.conv(36).dense(10).graph())
     return tuple(networks)
 
 
