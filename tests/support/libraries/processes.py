@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover
 POSIX = Path("ports/posix/tinysplit_posix.c")
 EXAMPLE = package_files.firmware() / "library" / "ports" / "posix" / "example" / "main.c"
 TIME_LIMIT_S = 60
+POLL_S = 1.0
 _LINK = re.compile(r"Link (\d+): to board (\d+) at")
 _CHUNK = 4096
 
@@ -141,12 +143,22 @@ class Boards:
         with selectors.DefaultSelector() as selector:
             selector.register(file, selectors.EVENT_READ)
             while len(data) < wanted:
-                if not selector.select(within_s):
+                if not self._has_come(selector, within_s):
                     return None
                 part = os.read(file.fileno(), wanted - len(data))
                 assert part, "the process has ended"
                 data += part
         return np.frombuffer(data, dtype)
+
+    def _has_come(self, selector: selectors.BaseSelector, within_s: float) -> bool:
+        """Wait for output, no longer than all processes live."""
+        end_s = time.monotonic() + within_s
+        while not selector.select(min(within_s, POLL_S)):
+            ended = [number for number, process in self.processes.items() if process.poll() is not None]
+            assert not ended, f"the processes of boards {ended} have ended"
+            if time.monotonic() >= end_s:
+                return False
+        return True
 
 
 def _forward(pairs: Sequence[tuple[socket.socket, socket.socket]], line: Line, seed: int, end: threading.Event) -> None:
