@@ -24,7 +24,7 @@ G0, F4 = "nucleo_g071rb", "nucleo_f401re"
 
 def programs(*names: str, settings: CostSettings | None = None) -> list[PlannedProgram]:
     """Return the programs of the example, divided into as many runs of layers as there are boards."""
-    quantized = quantize_randomly(import_model(example.MODEL), 8)[0]
+    quantized = quantize_randomly(import_model(example.MODEL), 8, may_be_free=False)[0]
     count = len(quantized.layers)
     assignment = tuple(number * len(names) // count for number in range(count))
     network = plan_network(

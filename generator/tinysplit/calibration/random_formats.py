@@ -16,15 +16,16 @@ LARGEST_VALUES = (3.0, 14.0)  # so that formats differ as in trained networks
 FREE_BITS = 8  # values of 8 bits may have any scale, and a zero point
 
 
-def quantize_randomly(graph: Graph, bits: int) -> tuple[QuantizedGraph, IntArray]:
+def quantize_randomly(graph: Graph, bits: int, *, may_be_free: bool = True) -> tuple[QuantizedGraph, IntArray]:
     """Return a network with random ranges of values, since its weights are also random, and a random input.
 
-    The input is 1 x the shape of the network's input. Half of the values that may be no Q format are none.
+    The input is 1 x the shape of the network's input. Half of the values that may have no Q format have none, unless
+    not `may_be_free`.
     """
     rng = np.random.default_rng(1)
     clamps = {graph.input_name: Activation()} | {layer.output: layer.activation for layer in graph.layers}
     ranges = {name: _range(clamp, rng.uniform(*LARGEST_VALUES)) for name, clamp in clamps.items()}
-    free = dict(_free_formats(graph, ranges, rng)) if bits == FREE_BITS else {}
+    free = dict(_free_formats(graph, ranges, rng)) if may_be_free and bits == FREE_BITS else {}
     quantized = quantize(graph, choose_formats(graph, ranges, bits, free), bits)
     low, high = ranges[graph.input_name]
     return quantized, quantize_input(quantized, rng.uniform(low, high, (1, *graph.in_shape)))
