@@ -1,6 +1,6 @@
-/* The clock tree of the STM32L4, L4+, G4, L5 and WB: PLL output R from HSI16 or HSE, with the core voltage in range 1,
- * which is the reset state, or of the L5 in range 0. device.h has CLOCK_RESET_CFGR, the value of RCC_CFGR that selects
- * the clock after a reset.
+/* The clock tree of the STM32L4, L4+, G4, L5, WB and WL: PLL output R from HSI16 or HSE, with the core voltage in range
+ * 1, which is the reset state, or of the L5 in range 0. device.h has CLOCK_RESET_CFGR, the value of RCC_CFGR that
+ * selects the clock after a reset.
  */
 #ifndef CLOCK_PLL_R_H
 #define CLOCK_PLL_R_H
@@ -10,7 +10,7 @@
 #define CLOCK_BY_HALF_HZ 80000000u
 #define CLOCK_POLLS_OF_1_US 30u
 
-#ifndef CLOCK_PLLR_FIELD /* of divider R, which is even but for the WB */
+#ifndef CLOCK_PLLR_FIELD /* of divider R, which is even but for WB and WL */
 #define CLOCK_PLLR_FIELD(r) ((r) / 2u - 1u)
 #endif
 

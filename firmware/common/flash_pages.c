@@ -1,6 +1,6 @@
 /* Erases pages and programs double words, of U5 and H5 four words: flash controllers of the STM32C0, G0, G4, L4, L5,
- * WB, U5, H5. RM0490, RM0444, RM0440, RM0351, RM0394, RM0432, RM0438, RM0434, RM0456, RM0481, sections Flash main
- * memory erase sequences and programming sequences. Their device.h has
+ * WB, WL, U5, H5. RM0490, RM0444, RM0440, RM0351, RM0394, RM0432, RM0438, RM0434, RM0453, RM0456, RM0481, sections
+ * Flash main memory erase sequences and programming sequences. Their device.h has
  *
  *   FLASH_PAGES_BUSY    bits of SR while an operation is under way
  *   FLASH_PAGES_BANK_2  BKER, of devices with two banks

@@ -1,4 +1,4 @@
-/* What the flash controllers of the STM32L4, G4, G0 and WB have in common: pages and corrected errors. ST's names. */
+/* What the flash controllers of the STM32L4, G4, G0, WB and WL have in common: pages, corrected errors. ST's names. */
 #ifndef FLASH_PAGES_REGISTERS_H
 #define FLASH_PAGES_REGISTERS_H
 

@@ -1,4 +1,4 @@
-/* What the STM32L4, L4+, G4, L5 and WB have in common: clocks (clock_pll_r.h) and addresses, with ST's names. */
+/* What the STM32L4, L4+, G4, L5, WB and WL have in common: clocks (clock_pll_r.h) and addresses, with ST's names. */
 #ifndef PLL_R_REGISTERS_H
 #define PLL_R_REGISTERS_H
 
@@ -68,8 +68,6 @@ typedef struct {
 #define RCC_AHB2ENR_GPIOAEN (1u << 0)
 #define RCC_AHB2ENR_GPIOBEN (1u << 1)
 #define RCC_AHB2ENR_GPIOCEN (1u << 2)
-#define RCC_AHB2ENR_GPIODEN (1u << 3)
-#define RCC_AHB2ENR_GPIOEEN (1u << 4)
 #define RCC_APB1ENR1_RTCAPBEN (1u << 10)
 #define RCC_APB1ENR2_LPUART1EN (1u << 0)
 #define RCC_APB2ENR_USART1EN (1u << 14)

@@ -1,4 +1,4 @@
-/* SYSCFG of the STM32F0, F3, F4, F7, G4, L0, L4 and WB, which connects pins to EXTI, with ST's names. */
+/* SYSCFG of the STM32F0, F3, F4, F7, G4, L0, L4, WB and WL, which connects pins to EXTI, with ST's names. */
 #ifndef SYSCFG_REGISTERS_H
 #define SYSCFG_REGISTERS_H
 

@@ -39,7 +39,6 @@ typedef struct {
 #define RCC_AHB2ENR_GPIOHEN (1u << 7)
 #define RCC_AHB3ENR_QSPIEN (1u << 8)
 
-#define PWR_CR1_LPMS_STOP2 (2u << 0)
 #if defined(STM32L4P5xx) || defined(STM32L4Q5xx) || defined(STM32L4R5xx) || defined(STM32L4R7xx) || \
     defined(STM32L4R9xx) || defined(STM32L4S5xx) || defined(STM32L4S7xx) || defined(STM32L4S9xx)
 #define PWR_CR1_RRSTP (1u << 4)

@@ -9,8 +9,7 @@ static inline void stop_family_select(void) {
 #ifdef PWR_CR1_RRSTP
   PWR->CR1 |= PWR_CR1_RRSTP;
 #endif
-  PWR->CR1 = (PWR->CR1 & ~PWR_CR1_LPMS) | PWR_CR1_LPMS_STOP2;
-  RCC->CFGR |= RCC_CFGR_STOPWUCK;
+  stop_select_2();
 }
 
 #endif

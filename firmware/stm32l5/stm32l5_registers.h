@@ -30,6 +30,8 @@ typedef struct {
 #define RCC_PLLCFGR_PLLSRC_1 (2u << 0)
 #define RCC_PLLCFGR_PLLREN (1u << 24)
 #define RCC_PLLCFGR_PLLR_Pos 25u
+#define RCC_AHB2ENR_GPIODEN (1u << 3)
+#define RCC_AHB2ENR_GPIOEEN (1u << 4)
 #define RCC_AHB2ENR_GPIOFEN (1u << 5)
 #define RCC_AHB2ENR_GPIOGEN (1u << 6)
 #define RCC_AHB2ENR_GPIOHEN (1u << 7)

@@ -7,42 +7,10 @@
 #else
 #include "stm32wb_registers.h"
 #endif
-#include "dma_channels.h"
 #include "rtc_v2.h"
-#include "uart_v2.h"
+#include "wb_wl.h"
 
-#define CLOCK_RESET_HZ 4000000u /* MSI */
-#define CLOCK_RESET_CFGR 0u
-
-/* Fields whose values ST's header of this family does not name. */
-#define RCC_CR_HSEBYP (1u << 18)
-#define RCC_CFGR_SW_PLL RCC_CFGR_SW
-#define RCC_CFGR_SWS_PLL RCC_CFGR_SWS
-#define RCC_PLLCFGR_PLLSRC_HSI RCC_PLLCFGR_PLLSRC_1
-#define RCC_PLLCFGR_PLLSRC_HSE RCC_PLLCFGR_PLLSRC
-#define CLOCK_PLLR_FIELD(r) ((r) - 1u)
-
-/* The CRC unit. */
-#define CRC_CLOCK RCC->AHB1ENR
-#define CRC_CLOCK_ENABLE RCC_AHB1ENR_CRCEN
-
-/* Where the error correction of the flash has failed, in the low bits of ECCR: the number of a double word. */
-#define FLASH_CORRECTED_BYTES 8u
-#define FLASH_FAILED_UNIT 8u
-#define FLASH_FAILED_MASK 0xFFFFFu
-
-/* Erasing pages (flash_pages.c). */
-#define FLASH_PAGES_BUSY (FLASH_SR_BSY | FLASH_SR_CFGBSY)
-
-#define WATCHDOG IWDG
-
-/* Causes of the last reset. */
-#define RESET_FLAGS RCC->CSR
-#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
-#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
-#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
-#define RESET_FLAGS_POWER RCC_CSR_BORRSTF
-#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
+#define RCC_CR_HSEBYP (1u << 18) /* which ST's header does not name */
 
 /* The clock of the RTC. */
 #define LSI_CONTROL RCC->CSR

@@ -8,9 +8,8 @@
 #include "stop_l4_g4.h"
 
 static inline void stop_family_select(void) {
-  PWR->CR1 = (PWR->CR1 & ~PWR_CR1_LPMS) | PWR_CR1_LPMS_1;
-  PWR->C2CR1 = (PWR->C2CR1 & ~PWR_C2CR1_LPMS) | PWR_C2CR1_LPMS_1;
-  RCC->CFGR |= RCC_CFGR_STOPWUCK;
+  stop_select_2();
+  PWR->C2CR1 = (PWR->C2CR1 & ~PWR_C2CR1_LPMS) | STOP_2;
 }
 
 #endif

@@ -44,6 +44,7 @@ OTHERS = {
     "nucleo_l053r8": (64, 8, 32),  # DS10152
     "nucleo_l073rz": (192, 20, 32),  # DS10685
     "nucleo_wb55rg": (768, 192, 64),  # DS11929, without what is of the second core
+    "nucleo_wl55jc": (256, 64, 48),  # DS13293
     "nucleo_f334r8": (64, 12, 64),  # DS9994, without the CCM SRAM
     "nucleo_f411re": (512, 128, 100),  # DS10314
     "nucleo_f412zg": (1024, 256, 100),  # DS11139
@@ -63,6 +64,7 @@ OTHERS = {
     "nucleo_f303re": (512, 64, 72),  # DS10362, without the CCM SRAM
 }
 L4R5 = ("nucleo_l4r5zi", "nucleo_l4r5zi_dbank0")
+L4 = ("nucleo_l412kb", "nucleo_l433rc_p", "nucleo_l452re", "nucleo_l476rg", "disco_l496ag")
 G4 = ("nucleo_g431rb", "nucleo_g474re")
 F7 = ("nucleo_f746zg", "nucleo_f767zi")
 F4 = ("nucleo_f446re", "nucleo_f429zi")  # above 168 MHz
@@ -83,6 +85,7 @@ HOST_UARTS = {
     "nucleo_g474re": ("LPUART1", "PA2", "PA3"),  # UM2505
     "nucleo_c031c6": ("USART2", "PA2", "PA3"),  # UM2953
     "nucleo_wb55rg": ("USART1", "PB6", "PB7"),  # UM2435
+    "nucleo_wl55jc": ("USART2", "PA2", "PA3"),  # UM2592
     "nucleo_f412zg": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_f413zh": ("USART3", "PD8", "PD9"),  # UM1974
     "nucleo_f429zi": ("USART3", "PD8", "PD9"),  # UM1974
@@ -103,9 +106,7 @@ BUSES = {
     "stm32f401rb": (84, 42, 84, 2),
     "nucleo_l4r5zi": (120, 120, 120, 5),
     "nucleo_l4r5zi_dbank0": (120, 120, 120, 5),
-    "nucleo_l452re": (80, 80, 80, 4),
-    "nucleo_l433rc_p": (80, 80, 80, 4),
-    "nucleo_l412kb": (80, 80, 80, 4),
+    **dict.fromkeys(L4, (80, 80, 80, 4)),
     "nucleo_g071rb": (64, 64, 64, 2),
     "nucleo_g431rb": (170, 170, 170, 4),
     "nucleo_g474re": (170, 170, 170, 4),
@@ -113,21 +114,19 @@ BUSES = {
     "nucleo_l053r8": (32, 32, 32, 1),
     "nucleo_l073rz": (32, 32, 32, 1),
     "nucleo_wb55rg": (64, 64, 64, 3),
+    "nucleo_wl55jc": (48, 48, 48, 2),
     "nucleo_f334r8": (64, 32, 64, 2),
     "nucleo_f411re": (100, 50, 100, 3),
     **dict.fromkeys(("nucleo_f412zg", "nucleo_f413zh"), (100, 50, 100, 3)),
     "nucleo_f429zi": (180, 45, 90, 5),
     "nucleo_g0b1re": (64, 64, 64, 2),
-    "nucleo_l476rg": (80, 80, 80, 4),
-    "nucleo_f072rb": (48, 48, 48, 1),
-    "nucleo_f091rc": (48, 48, 48, 1),
+    **dict.fromkeys(("nucleo_f072rb", "nucleo_f091rc"), (48, 48, 48, 1)),
     "nucleo_u575zi_q": (160, 160, 160, 4),
     "nucleo_h563zi": (250, 250, 250, 5),
     "nucleo_l552ze_q": (110, 110, 110, 5),
     **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (64, 32, 64, 2)),
     "nucleo_f302r8": (64, 32, 64, 2),
     "nucleo_f303re": (72, 36, 72, 2),
-    "disco_l496ag": (80, 80, 80, 4),
 }
 # Typical current in mA in Run and Sleep mode at full clock, peripherals off: tables of the datasheets.
 CURRENTS = {
@@ -157,9 +156,7 @@ FLASHES = {
     "stm32f401rb": (3, 2, 16),
     "nucleo_l4r5zi": (3, 5, 8),
     "nucleo_l4r5zi_dbank0": (3, 5, 16),
-    "nucleo_l452re": (3, 4, 8),
-    "nucleo_l433rc_p": (3, 4, 8),
-    "nucleo_l412kb": (3, 4, 8),
+    **dict.fromkeys(L4, (3, 4, 8)),
     "nucleo_g071rb": (3, 2, 8),
     "nucleo_g431rb": (3, 4, 8),
     "nucleo_g474re": (3, 4, 8),
@@ -167,19 +164,17 @@ FLASHES = {
     "nucleo_l053r8": (3, 1, 4),
     "nucleo_l073rz": (3, 1, 4),
     "nucleo_wb55rg": (3, 3, 8),
+    "nucleo_wl55jc": (3, 2, 8),
     **dict.fromkeys(("nucleo_f334r8", "nucleo_g0b1re"), (3, 2, 8)),
-    "nucleo_l476rg": (3, 4, 8),
     **dict.fromkeys(("nucleo_f411re", "nucleo_f412zg", "nucleo_f413zh"), (3, 3, 16)),
     "nucleo_f429zi": (3, 5, 16),
-    "nucleo_f072rb": (3, 1, 4),
-    "nucleo_f091rc": (3, 1, 4),
+    **dict.fromkeys(("nucleo_f072rb", "nucleo_f091rc"), (3, 1, 4)),
     "nucleo_u575zi_q": (3, 5, 16),  # 4 wait states and a cycle to the ICACHE
     "nucleo_h563zi": (3, 6, 16),
     "nucleo_l552ze_q": (3, 6, 8),
     **dict.fromkeys(("bluepill_f103c8", "nucleo_f103rb", "stm32f103ze"), (3, 2, 8)),
     "nucleo_f302r8": (3, 2, 8),
     "nucleo_f303re": (3, 2, 8),
-    "disco_l496ag": (3, 4, 8),
 }
 CACHES = {  # bytes of a line, for code and for data
     "nucleo_h743zi": (32, 16 * KB, 16 * KB),  # DS12110
@@ -192,6 +187,7 @@ CACHES = {  # bytes of a line, for code and for data
     "stm32g4": (32, 32 * 32, 8 * 32),  # RM0440
     "stm32c0": (8, 2 * 8, 0),  # assumed, as RM0444
     "stm32wb": (32, 32 * 32, 8 * 32),  # RM0434
+    "stm32wl": (32, 32 * 32, 8 * 32),  # assumed, as RM0434
     "stm32f0": (4, 3 * 4, 0),  # RM0091: prefetch buffer
     "stm32u5": (16, 4 * KB, 4 * KB),  # RM0456: the ICACHE, a half each
     "stm32h5": (16, 4 * KB, 4 * KB),  # RM0481: likewise
@@ -209,6 +205,7 @@ SETTINGS = {
     "stm32f1": set(),
     "stm32f3": set(),
     "stm32wb": {"vos"},
+    "stm32wl": {"vos"},
     "stm32u5": {"vos"},
     "stm32h5": {"vos"},
     "stm32l5": {"vos", "vddio2"},
@@ -221,7 +218,11 @@ SETTINGS = {
 TAKEN = {"PA13", "PA14", "PC14", "PC15", "PH0", "PH1", "PF0", "PF1"}
 TAKEN |= {"PA5", "PB13", "PB0", "PE1", "PB14", "PC7", "PB7", "PC13", "PB3"}
 NOT_TAKEN = {("nucleo_f401re", "PC7"), ("nucleo_f446re", "PC7"), ("stm32f401rb", "PC7")}  # LED of the L4R5ZI only
-NOT_TAKEN |= {("nucleo_c031c6", "PB7"), ("nucleo_wb55rg", "PB7")}  # LED of boards with 144 pins
+NOT_TAKEN |= {
+    ("nucleo_c031c6", "PB7"),
+    ("nucleo_wb55rg", "PB7"),
+    ("nucleo_wl55jc", "PB7"),
+}  # LED of boards with 144 pins
 NOT_TAKEN |= {
     (name, "PC7") for name in ("nucleo_f411re", "nucleo_f412zg", "nucleo_f413zh", "nucleo_f429zi", *F7)
 }  # LED of the L4R5ZI, or PB0 as delivered

@@ -18,6 +18,7 @@ DATASHEETS = {
     "stm32f446ret6": ("cortex-m4", 180, 512, [(0x20000000, 128)], "STM32F446xx"),  # DS10693: SRAM1 112, SRAM2 16
     "stm32u575zit6q": ("cortex-m33", 160, 2048, [(0x20000000, 768)], "STM32U575xx"),  # DS13737: SRAM1 to SRAM3
     "stm32l552zet6q": ("cortex-m33", 110, 512, [(0x20000000, 256)], "STM32L552xx"),  # DS12737: SRAM1 and SRAM2
+    "stm32wl55jci7": ("cortex-m4", 48, 256, [(0x20000000, 64)], "STM32WL55xx"),  # DS13293: SRAM1 and SRAM2
     "stm32h563zit6": ("cortex-m33", 250, 2048, [(0x20000000, 640)], "STM32H563xx"),  # DS14258: SRAM1 to SRAM3
     "stm32f746zgt6": (  # DS10916: DTCM, SRAM1 and SRAM2 of 240 and 16 KB; the flash is on the ITCM bus, too
         "cortex-m7",
@@ -54,6 +55,13 @@ def test_core_clock_and_memories_are_those_of_the_datasheet(part: str) -> None:
     assert [(memory.start, memory.size_bytes // KB) for memory in device.ram] == ram
     assert device.vendor_define == define
     assert device.vendor_header == f"{part[:7]}xx.h"
+
+
+def test_interrupts_of_a_part_with_a_second_core_are_those_of_the_main_one() -> None:
+    """RM0453, vector table of CPU1; modm-devices lists that of CPU2."""
+    found = {interrupt.name: interrupt.position for interrupt in load_device("stm32wl55jci7").interrupts}
+    expected = {"RTC_WKUP": 3, "DMA1_Channel1": 11, "USART1": 36, "USART2": 37, "LPUART1": 38, "DMA2_Channel7": 60}
+    assert {name: found.get(name) for name in expected} == expected
 
 
 def test_the_largest_ram_of_an_h7_is_its_axi_sram() -> None:

@@ -33,6 +33,8 @@ MCO_BOARDS = {
     "nucleo_f302r8",  # UM1724
     "nucleo_f303re",  # UM1724
 }
+# Boards with a TCXO, which the part supplies: Hz.
+TCXOS = {"nucleo_wl55jc": 32_000_000}  # UM2592
 # M, N, and R or P of the PLL from 8 MHz, worked out by hand: input frequency as high as possible.
 PLL = {
     "nucleo_h743zi": (1, 120, 2),  # 960 MHz / 2
@@ -53,6 +55,7 @@ PLL = {
     "nucleo_l053r8": (1, 8, 2),
     "nucleo_l073rz": (1, 8, 2),
     "nucleo_wb55rg": (1, 16, 2),
+    "nucleo_wl55jc": (1, 12, 2),
     "nucleo_f334r8": (2, 16, 1),
     "nucleo_g0b1re": (1, 16, 2),
     "nucleo_l476rg": (1, 20, 2),
@@ -82,10 +85,10 @@ def values(clock: ClockTree) -> tuple[int, int, int]:
 
 
 def test_boards_with_a_clock_at_osc_in() -> None:
-    assert {board.name for board in load_boards() if board.hse_clock} == MCO_BOARDS | CRYSTALS.keys()
+    assert {board.name for board in load_boards() if board.hse_clock} == MCO_BOARDS | CRYSTALS.keys() | TCXOS.keys()
     by_name = {entry["name"]: entry["hse_hz"] for entry in boards_to_json(load_boards())}
     assert by_name == {
-        name: HSE_HZ if name in MCO_BOARDS else CRYSTALS.get(name, (None, 0))[0] for name in board_names()
+        name: HSE_HZ if name in MCO_BOARDS else CRYSTALS.get(name, (TCXOS.get(name), 0))[0] for name in board_names()
     }
 
 
@@ -119,7 +122,13 @@ def test_a_crystal_feeds_the_pll_and_delays_the_end_of_stop_mode(name: str) -> N
     assert "CLOCK_HSE_CRYSTAL" not in (*macros(board), *macros(with_osc_in(name).with_clock(ClockSource.HSE)))
 
 
-@pytest.mark.parametrize("name", sorted(PLL.keys() - MCO_BOARDS - CRYSTALS.keys()))
+def test_a_tcxo_feeds_the_pll_in_bypass_mode() -> None:
+    fed = load_board("nucleo_wl55jc").with_clock(ClockSource.HSE)
+    assert (fed.clock.oscillator_hz, values(fed.clock)) == (TCXOS[fed.name], (2, 6, 2))
+    assert "CLOCK_HSE_CRYSTAL" not in macros(fed)
+
+
+@pytest.mark.parametrize("name", sorted(PLL.keys() - MCO_BOARDS - CRYSTALS.keys() - TCXOS.keys()))
 def test_hse_without_a_clock_at_osc_in_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match=f"{name} has no clock for HSE at OSC_IN .*: use --clock hsi") as error:
         load_board(name).with_clock(ClockSource.HSE)

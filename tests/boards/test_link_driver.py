@@ -60,6 +60,8 @@ IN_MANUALS = {
     ("nucleo_l4r5zi", "USART2"): ((26, None), (27, None)),
     ("nucleo_l4r5zi", "USART3"): ((28, None), (29, None)),
     ("nucleo_wb55rg", "LPUART1"): ((16, None), (17, None)),
+    ("nucleo_wl55jc", "USART1"): ((17, None), (18, None)),
+    ("nucleo_wl55jc", "LPUART1"): ((21, None), (22, None)),
     ("nucleo_u575zi_q", "USART1"): ((24, GENERAL_PURPOSE), (25, GENERAL_PURPOSE)),
     ("nucleo_u575zi_q", "USART3"): ((28, GENERAL_PURPOSE), (29, GENERAL_PURPOSE)),
     ("nucleo_l552ze_q", "USART2"): ((27, None), (28, None)),

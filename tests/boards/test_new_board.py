@@ -45,6 +45,8 @@ PARTS = (
     "stm32l051c8t6",
     "stm32l082kbt6",
     "stm32wb55cgu6",
+    "stm32wl54ccu7",
+    "stm32wle5j8i6",  # SRAM2 alone
     "stm32u585cit6",
     "stm32u575vgt6q",
     "stm32l562cet6",
@@ -99,6 +101,7 @@ def test_every_line_has_parts() -> None:
         "stm32l4",
         "stm32h7",
         "stm32wb",
+        "stm32wl",
         "stm32u5",
         "stm32h5",
         "stm32l5",
@@ -126,7 +129,11 @@ def test_every_line_has_parts() -> None:
         ),
         ("stm32f999re", "there is no part 'stm32f999re': write it as on the device, nearest: stm32l496ret6, stm32"),
         ("arduino", "there is no part 'arduino': write it as on the device, as in stm32g071rbt6"),
-        ("stm32h745zit6", "there is no firmware for parts with two cores"),
+        (
+            "stm32wl33ccv6",
+            "there is no firmware for its line of the family stm32wl, only for stm32wl5[45]*, stm32wle[45]*",
+        ),
+        ("stm32h745zit6", "there is no firmware for parts with two cores that both start at a reset"),
         ("stm32g031j6m6", "too few UARTs: one for the host and one for a link are needed"),
     ],
 )

@@ -222,6 +222,7 @@ def test_the_table_is_complete() -> None:
         "stm32c0",
         "stm32l0",
         "stm32wb",
+        "stm32wl",
         "stm32f0",
         "stm32u5",
         "stm32h5",

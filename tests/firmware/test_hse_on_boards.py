@@ -26,6 +26,7 @@ RESET_HZ = {
     "stm32f4": 16_000_000,
     "stm32l4": 4_000_000,
     "stm32wb": 4_000_000,
+    "stm32wl": 4_000_000,
     "stm32u5": 4_000_000,
     "stm32h5": 32_000_000,
     "stm32l5": 4_000_000,
@@ -50,6 +51,7 @@ BOARDS = (
         "nucleo_u575zi_q",
         "nucleo_h563zi",
         "nucleo_l552ze_q",
+        "nucleo_wl55jc",
     ),
     *CRYSTALS,
     *(
@@ -57,7 +59,7 @@ BOARDS = (
         for name in ("nucleo_f091rc", "nucleo_f302r8", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")
     ),
 )
-OWN_HSE = (*CRYSTALS, "nucleo_f103rb")  # which gives a higher clock
+OWN_HSE = (*CRYSTALS, "nucleo_f103rb", "nucleo_wl55jc")  # of the F103, it gives a higher clock
 OTHER_HZ = {"nucleo_c031c6": 48_000_000}  # without a PLL
 MS_PS = PS_PER_S // 1000
 WINDOW_MS = 20  # a sleeping board is ahead by up to a tick

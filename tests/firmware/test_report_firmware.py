@@ -6,9 +6,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from programs.firmware_build import link_project
-from tinysplit.boards.catalog import load_all
+from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.codegen.board_report.piece import Place
-from tinysplit.codegen.board_report.pieces import variants_of
+from tinysplit.codegen.board_report.pieces import left_out, variants_of
 from tinysplit.codegen.board_report.projects import generate_report
 
 ONE_A_FAMILY = (
@@ -20,6 +20,7 @@ ONE_A_FAMILY = (
     "nucleo_f103rb",
     "nucleo_f303re",
     "nucleo_wb55rg",
+    "nucleo_wl55jc",
     "nucleo_u575zi_q",
     "nucleo_h563zi",
     "nucleo_l552ze_q",
@@ -50,3 +51,10 @@ def test_each_piece_is_in_its_memory(name: str, tmp_path: Path) -> None:
     for number, variant in enumerate(variants):
         start = FIRST[variant.place]
         assert start <= addresses[f"report_{number}"] < start + 0x08000000, variant
+
+
+def test_a_board_without_an_fpu_leaves_its_pieces_out() -> None:
+    with_fpu, without = (left_out(load_board(name)) for name in ("nucleo_wb55rg", "nucleo_wl55jc"))
+    more = {piece: reason for piece, reason in without.items() if piece not in with_fpu}
+    assert set(more) == {"FPU load", "FPU add chain", "FPU FMA chain", "FPU division"}
+    assert set(more.values()) == {"not without an FPU"}

@@ -29,6 +29,7 @@ BOARDS = {
     "stm32f1": "nucleo_f103rb",
     "stm32f3": "nucleo_f303re",
     "stm32wb": "nucleo_wb55rg",
+    "stm32wl": "nucleo_wl55jc",
     "stm32u5": "nucleo_u575zi_q",
     "stm32h5": "nucleo_h563zi",
     "stm32l5": "nucleo_l552ze_q",

@@ -21,6 +21,7 @@ L073, F746, F302, F303 = "nucleo_l073rz", "nucleo_f746zg", "nucleo_f302r8", "nuc
 F103 = "nucleo_f103rb"
 H743, H723, L4R5 = "nucleo_h743zi", "nucleo_h723zg", "nucleo_l4r5zi"
 G431, G474, WB55, U575 = "nucleo_g431rb", "nucleo_g474re", "nucleo_wb55rg", "nucleo_u575zi_q"
+WL55 = "nucleo_wl55jc"
 H563, L552 = "nucleo_h563zi", "nucleo_l552ze_q"
 PAIR = (L452, G071)
 SRAM3 = 0x2004_0000
@@ -68,7 +69,7 @@ def check_running(boards: StandaloneBoards, results: int = 3) -> None:
         (G431, G474),
         (F072, F091),
         (F103, F303),
-        (WB55, F303),
+        (WB55, WL55),
         (U575, G071),
         (H563, L452),
         pytest.param((L552, H563), marks=pytest.mark.nightly),

@@ -29,6 +29,7 @@ FAMILIES = (
     "nucleo_f746zg",
     "nucleo_f303re",
     "nucleo_wb55rg",
+    "nucleo_wl55jc",
     "nucleo_f091rc",
     "nucleo_u575zi_q",
     "nucleo_h563zi",

@@ -32,6 +32,7 @@ PAIRS = [
     ("nucleo_f303re", "nucleo_f302r8"),
     ("nucleo_f103rb", "nucleo_g071rb"),
     ("nucleo_wb55rg", "nucleo_f303re"),
+    ("nucleo_wl55jc", "nucleo_g071rb"),
     ("nucleo_f072rb", "nucleo_f091rc"),
     ("nucleo_u575zi_q", "nucleo_g071rb"),
     ("nucleo_h563zi", "nucleo_l452re"),

@@ -217,6 +217,7 @@ def test_a_board_that_falls_silent_is_to_get_the_command_again(tmp_path: Path, m
                 "nucleo_f746zg",
                 "nucleo_f303re",
                 "nucleo_wb55rg",
+                "nucleo_wl55jc",
                 "nucleo_f072rb",
                 "nucleo_u575zi_q",
                 "nucleo_h563zi",

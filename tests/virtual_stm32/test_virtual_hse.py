@@ -19,6 +19,7 @@ from virtual_stm32.peripherals.families.stm32l4 import RccL4
 from virtual_stm32.peripherals.families.stm32l5 import RccL5
 from virtual_stm32.peripherals.families.stm32u5 import RccU5
 from virtual_stm32.peripherals.families.stm32wb import RccWb
+from virtual_stm32.peripherals.families.stm32wl import RccWl
 from virtual_stm32.peripherals.rcc import Rcc
 
 MHZ = 1_000_000
@@ -43,6 +44,7 @@ MAKERS: dict[str, Make] = {
     "l5": lambda hz: RccL5(cycle_of, hz),
     "g4": lambda hz: RccG4(cycle_of, hz),
     "wb": lambda hz: RccWb(cycle_of, hz),
+    "wl": lambda hz: RccWl(cycle_of, hz),
     "u5": lambda hz: RccU5(cycle_of, hz),
     "h5": lambda hz: RccH5(cycle_of, hz),
     "h7": lambda hz: RccH7(cycle_of, hz),
@@ -58,6 +60,7 @@ PLL_FROM_HSE = {
     "l4": ({0x0C: 3 | 0 << 4 | 20 << 8 | 1 << 24}, 80 * MHZ),
     "l5": ({0x0C: 3 | 1 << 4 | 55 << 8 | 1 << 24}, 110 * MHZ),
     "wb": ({0x108: 8 << 4, 0x0C: 3 | 0 << 4 | 16 << 8 | 1 << 28 | 1 << 29}, 64 * MHZ),
+    "wl": ({0x0C: 3 | 0 << 4 | 12 << 8 | 1 << 28 | 1 << 29}, 48 * MHZ),
     "u5": ({0x28: 3 | 1 << 18, 0x34: 19}, 160 * MHZ),
     "g4": ({0x0C: 3 | 1 << 4 | 85 << 8 | 1 << 24}, 170 * MHZ),
     "h5": ({0x28: 3 | 2 << 2 | 2 << 8 | 1 << 16, 0x34: 124 | 1 << 9}, 250 * MHZ),
@@ -65,7 +68,7 @@ PLL_FROM_HSE = {
 }
 # A value of the field PLLSRC for another source, or none; the F4 has only the two.
 OTHER_SOURCE = {"g0": (0x0C, 0), "l4": (0x0C, 1), "g4": (0x0C, 1), "wb": (0x0C, 1), "h7": (0x28, 1), "u5": (0x28, 1)}
-OTHER_SOURCE |= {"h5": (0x28, 2), "l5": (0x0C, 0)}
+OTHER_SOURCE |= {"wl": (0x0C, 1), "h5": (0x28, 2), "l5": (0x0C, 0)}
 
 
 def make(family: str, hse_hz: int | None) -> Rcc:
@@ -84,11 +87,24 @@ def family(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def write_cr(rcc: Rcc, bits: int, *, mask: int = HSEON | HSEBYP | PLLON) -> int:
-    """Write bits of RCC_CR, and return them after a long time."""
+def cr(rcc: Rcc) -> int:
+    """Return the bits of HSE in RCC_CR, with HSEBYP where most families have it."""
+    value = rcc.read(0, 0)
+    return value & (HSEON | HSERDY) | (HSEBYP if value >> rcc.hse_bypass_bit & 1 else 0)
+
+
+def set_cr(rcc: Rcc, bits: int, mask: int) -> None:
+    if mask & HSEBYP:
+        mask = mask & ~HSEBYP | 1 << rcc.hse_bypass_bit
+        bits = bits & ~HSEBYP | (1 << rcc.hse_bypass_bit if bits & HSEBYP else 0)
     rcc.write(0, rcc.read(0, 0) & ~mask | bits, 0)
+
+
+def write_cr(rcc: Rcc, bits: int, *, mask: int = HSEON | HSEBYP | PLLON) -> int:
+    """Write bits of RCC_CR, and return those of HSE after a long time."""
+    set_cr(rcc, bits, mask)
     rcc.advance(LONG)
-    return rcc.read(0, 0) & (HSEON | HSERDY | HSEBYP)
+    return cr(rcc)
 
 
 def start_pll(rcc: Rcc, registers: Mapping[int, int]) -> None:
@@ -102,9 +118,9 @@ def start_pll(rcc: Rcc, registers: Mapping[int, int]) -> None:
 
 def test_hse_is_ready_in_bypass_mode_with_a_clock(family: str) -> None:
     rcc = make(family, 8 * MHZ)
-    rcc.write(0, rcc.read(0, 0) | HSEBYP, 0)
-    rcc.write(0, rcc.read(0, 0) | HSEON, 0)
-    assert rcc.read(0, 0) & (HSEON | HSERDY | HSEBYP) == HSEON | HSEBYP, "not at once"
+    set_cr(rcc, HSEBYP, HSEBYP)
+    set_cr(rcc, HSEON, HSEON)
+    assert cr(rcc) == HSEON | HSEBYP, "not at once"
     rcc.advance(LONG)
     assert rcc.read(0, 0) & HSERDY
     assert write_cr(rcc, HSEBYP) == HSEBYP

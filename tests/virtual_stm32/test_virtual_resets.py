@@ -10,8 +10,8 @@ from virtual_stm32 import BoardStoppedError, ResetCause, VirtualBoard, VirtualRi
 
 MS_PS = 10**9
 # Name, RAM, address of the flags in RCC, of IWDG, bit RMVF, and the flags after power-up and by cause (RM0444, RM0394,
-# RM0434, RM0440, RM0438, RM0456, RM0481, RM0490, RM0367, RM0008, RM0316, RM0368, RM0385 and RM0433: RCC_CSR, CSR2,
-# RSR).
+# RM0434, RM0453, RM0440, RM0438, RM0456, RM0481, RM0490, RM0367, RM0008, RM0316, RM0368, RM0385 and RM0433: RCC_CSR,
+# CSR2, RSR).
 FAMILIES = [
     ("nucleo_g071rb", 0x20000000, 0x40021060, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_c031c6", 0x20000000, 0x40021060, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
@@ -22,6 +22,7 @@ FAMILIES = [
     ("nucleo_h563zi", 0x20000000, 0x44020CF4, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_l552ze_q", 0x20000000, 0x40021094, 0x40003000, 23, 0x0C000600, (0x04000600, 0x0C000600, 0x14, 0x24)),
     ("nucleo_wb55rg", 0x20000000, 0x58000094, 0x40003000, 23, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
+    ("nucleo_wl55jc", 0x20000000, 0x58000094, 0x40003000, 23, 0x0C01C600, (0x0401C600, 0x0C01C600, 0x14, 0x24)),
     ("nucleo_f072rb", 0x20000000, 0x40021024, 0x40003000, 24, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_f103rb", 0x20000000, 0x40021024, 0x40003000, 24, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
     ("nucleo_f303re", 0x20000000, 0x40021024, 0x40003000, 24, 0x0C000000, (0x04000000, 0x0C000000, 0x14, 0x24)),
@@ -29,7 +30,12 @@ FAMILIES = [
     ("nucleo_f746zg", 0x20000000, 0x40023874, 0x40003000, 24, 0x0E000000, (0x04000000, 0x06000000, 0x14, 0x24)),
     ("nucleo_h743zi", 0x24000000, 0x580244D0, 0x58004800, 16, 0x00FA0000, (0x00420000, 0x00620000, 0x01, 0x04)),
 ]
-OTHER_BITS = {"nucleo_l452re": 0x600, "nucleo_l552ze_q": 0x600, "nucleo_u575zi_q": 0x4400}  # after a reset
+OTHER_BITS = {
+    "nucleo_l452re": 0x600,
+    "nucleo_l552ze_q": 0x600,
+    "nucleo_u575zi_q": 0x4400,
+    "nucleo_wl55jc": 0x1C600,
+}  # after a reset
 COMMON = """
 #include <stdint.h>
 #define WORD(address) (*(volatile uint32_t *)(address))

@@ -10,7 +10,7 @@ from tinysplit.common.errors import InputError
 from virtual_stm32 import BoardStoppedError, VirtualBoard, VirtualRig
 
 F0, F1, G0 = "nucleo_f072rb", "nucleo_f103rb", "nucleo_g071rb"
-F4, H7 = "nucleo_f401re", "nucleo_h743zi"
+F4, H7, WL = "nucleo_f401re", "nucleo_h743zi", "nucleo_wl55jc"
 MS_PS = 10**9
 
 
@@ -62,6 +62,7 @@ def test_an_m0plus_board_stops(tmp_path: Path, lines: tuple[str, ...], expected:
         (F1, (".inst.w 0xee200a00",), "a floating point instruction with the FPU disabled in CPACR"),
         (F4, (".inst.w 0xee200a00",), "a floating point instruction with the FPU disabled in CPACR"),
         (F4, ("ldr r0, =0x40004400", "ldr r1, [r0]", "b 1f", "nop", "1: .inst.w 0xeee00a10"), "a floating point"),
+        (WL, ("ldr r0, =0xe000ed88", "mov r1, #0xf00000", "str r1, [r0]", ".inst.w 0xee200a00"), "a floating point"),
         (H7, ("ldr r0, =0x58024818", "movs r1, #0", "str r1, [r0]"), "PWR_D3CR is written while locked"),
         (H7, ("ldr r0, =0x20020000", "ldr r1, [r0]"), "read of 4 bytes at 0x20020000, which is not mapped"),
         (F4, ("mov r0, #0", "ldr r1, [r0, #-4]"), "read of 4 bytes at 0xfffffffc, which is not mapped"),

@@ -1,9 +1,10 @@
-"""What the virtual STM32WB has of its second core: a divider of its clock, and a say in stop mode (RM0434)."""
+"""What virtual STM32WB and WL have of their second core: a divider of its clock, and a say in stop mode."""
 
 import pytest
 
 from virtual_stm32.errors import NotModelledError
 from virtual_stm32.peripherals.families.stm32wb import PwrWb, RccWb
+from virtual_stm32.peripherals.families.stm32wl import PwrWl, RccWl
 
 MHZ = 1_000_000
 CR, CFGR, PLLCFGR, EXTCFGR = 0x00, 0x08, 0x0C, 0x108
@@ -36,3 +37,16 @@ def test_both_cores_have_to_allow_stop_2(own: int, other: int, reason: str | Non
         return
     with pytest.raises(NotModelledError, match=reason):
         pwr.check_stop()
+
+
+def test_the_second_core_of_a_wl_allows_stop_2_until_it_is_started() -> None:
+    pwr = PwrWl()
+    pwr.write(CR1, 0x200 | 2, 0)
+    pwr.check_stop()
+
+
+@pytest.mark.parametrize(("cr", "khz"), [(0x61, 4_000), (0x91, 4_000), (0x99, 24_000)])
+def test_the_range_of_msi_of_a_wl_is_that_in_csr_until_it_is_selected(cr: int, khz: int) -> None:
+    rcc = RccWl(lambda now, ps: now + ps // MHZ, None)
+    rcc.write(CR, cr, 0)
+    assert rcc.frequencies().core_hz == khz * 1000

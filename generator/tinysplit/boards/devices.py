@@ -31,6 +31,19 @@ _DIRECTIONS = ("rx", "tx")
 _SELECTOR, _ATTRIBUTE = "device-", "attribute-"
 
 
+class _MainCore(NamedTuple):
+    """The core that runs programs, of parts whose other one stands still until it is started.
+
+    modm-devices has the interrupts of the other core alone: the main one has those of the parts with one core.
+    """
+
+    suffix: str  # of names in modm-devices
+    interrupts_of: str
+
+
+_MAIN_CORES = {"stm32wl5": _MainCore("@m4", interrupts_of="stm32wle5jci6")}  # by the beginning of names
+
+
 @dataclass(frozen=True)
 class UartPins:
     """The pins of a package on which a UART's signals are available."""
@@ -40,10 +53,14 @@ class UartPins:
 
 
 def part_names(n_cores: int = 1) -> tuple[str, ...]:
-    """Return the names of all STM32 parts with one core, or with two, sorted."""
+    """Return the names of all STM32 parts where one core starts at a reset, or two, sorted."""
     _, files = _database()
-    named = {name.partition("@")[0] for name in files if ("@" in name) == (n_cores > 1)}
-    return tuple(sorted(name for name in named if name.startswith("stm32")))
+    has_two = {name.partition("@")[0]: "@" in name and _main_core(name) is None for name in files}
+    return tuple(sorted(part for part, two in has_two.items() if part.startswith("stm32") and two == (n_cores > 1)))
+
+
+def _main_core(part: str) -> _MainCore | None:
+    return next((core for beginning, core in _MAIN_CORES.items() if part.startswith(beginning)), None)
 
 
 @lru_cache
@@ -61,13 +78,15 @@ def _database() -> tuple[Path, Mapping[str, str]]:
 def _drivers(part: str) -> Mapping[str, Any]:
     """Return the raw drivers of `part` that are read here, by name; all values are strings."""
     folder, files = _database()
-    if part not in files:
+    main = _main_core(part)
+    name = f"{part}{main.suffix}" if main else part
+    if name not in files:
         raise InputError(f"there is no part {part!r}: write it in full, as in stm32g071rbt6")
-    device = ET.parse(folder / files[part]).getroot()[0]  # noqa: S314
+    device = ET.parse(folder / files[name]).getroot()[0]  # noqa: S314
     schema = device.findtext("naming-schema", "")
     choices = [value.split("|") for value in device.attrib.values()]
     named = (dict(zip(device.attrib, values, strict=True)) for values in product(*choices))
-    identifiers = next(each for each in named if schema.format_map(defaultdict(str, each)) == part)
+    identifiers = next(each for each in named if schema.format_map(defaultdict(str, each)) == name)
     own = {f"{_SELECTOR}{key}": value for key, value in identifiers.items()}
     drivers = [node for node in device.iterfind("driver") if node.get("name") in _READ and _is_for(node, own)]
     return {str(node.get("name")): _properties(node, own) for node in drivers}
@@ -128,7 +147,9 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
 
 @lru_cache
 def _interrupts(part: str) -> tuple[Interrupt, ...]:
-    interrupts = (Interrupt(int(raw["position"]), raw["name"]) for raw in _drivers(part)["core"]["vector"])
+    main = _main_core(part)
+    vector = _drivers(main.interrupts_of if main else part)["core"]["vector"]
+    interrupts = (Interrupt(int(raw["position"]), raw["name"]) for raw in vector)
     return tuple(sorted(interrupts, key=lambda interrupt: interrupt.position))
 
 

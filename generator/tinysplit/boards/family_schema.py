@@ -155,6 +155,7 @@ class FamilyFile(FileModel):
     cycle_timers: tuple[str, ...] = ("DWT",)  # that count cycles for the firmware
     erased_byte: Literal[0x00, 0xFF] = 0xFF  # as which erased flash reads
     uarts_sample_by_8: bool = True  # below 16 clocks a bit (OVER8)
+    has_fpu: bool = True  # where its core may have one
     has_flash_error_nmi: bool = False  # flash words whose error correction fails raise an NMI
     pll: PllRules
     memory_system: MemorySystem

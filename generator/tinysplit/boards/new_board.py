@@ -109,10 +109,10 @@ def _with_firmware(parts: Sequence[str]) -> list[str]:
 
 
 def _check_one_core(wanted: str) -> None:
-    """Raise InputError for parts with two cores."""
+    """Raise InputError for parts with two cores that both start at a reset."""
     alike = [name for name in part_names(n_cores=2) if name.startswith(wanted)]
     if len(wanted) >= _FAMILY_LETTERS and alike:
-        raise InputError(f"{wanted}: there is no firmware for parts with two cores")
+        raise InputError(f"{wanted}: there is no firmware for parts with two cores that both start at a reset")
 
 
 def _some(beginning: str, known: Sequence[str]) -> str:

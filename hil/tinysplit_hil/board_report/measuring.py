@@ -37,6 +37,7 @@ _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32h7": 0x600,
     "stm32l5": 0x200,
     "stm32wb": 0x700,
+    "stm32wl": 0x700,
     "stm32u5": 0x200,
 }
 

@@ -7,6 +7,7 @@ from functools import lru_cache
 from unicorn import arm_const
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_family
 from virtual_stm32.core.alignment import Waits, waits
 from virtual_stm32.core.armv6m_cycles import Armv6mCycles
 from virtual_stm32.core.cycle_models import CycleModel
@@ -116,10 +117,12 @@ _MPU_REGIONS = {"stm32f1": 0, "stm32f7": 8}  # RM0008: none; the Cortex-M7 of th
 class Core:
     """A core with its timing rules."""
 
-    def __init__(self, name: str, family: str, rules: Values) -> None:
+    def __init__(self, name: str, family: str, rules: Values, *, has_fpu: bool) -> None:
+        """`has_fpu`: where the core may have one."""
         self.name = name
         facts = _FACTS[name]
-        self.facts = replace(facts, mpu_regions=_MPU_REGIONS.get(family, facts.mpu_regions))
+        regions = _MPU_REGIONS.get(family, facts.mpu_regions)
+        self.facts = replace(facts, mpu_regions=regions, has_fpu=facts.has_fpu and has_fpu)
         self.entry_cycles = rules.cycles("exception_entry")
         self.exit_cycles = rules.cycles("exception_exit")
         self.tail_chain_cycles = rules.cycles("tail_chain")
@@ -132,9 +135,10 @@ class Core:
     def of(cls, board: Board, timing: TimingFile = SHIPPED) -> "Core":
         """Return the core of a board; the same one for the same rules, so that costs of blocks are computed once."""
         name = board.device.core
-        return _core(name, board.device.family, tuple(timing.changes_of(board, name).items()))
+        has_fpu = load_family(board.device.name).has_fpu
+        return _core(name, board.device.family, tuple(timing.changes_of(board, name).items()), has_fpu=has_fpu)
 
 
 @lru_cache
-def _core(name: str, family: str, changes: tuple[tuple[str, int], ...]) -> Core:
-    return Core(name, family, Values.of(name, dict(changes)))
+def _core(name: str, family: str, changes: tuple[tuple[str, int], ...], *, has_fpu: bool) -> Core:
+    return Core(name, family, Values.of(name, dict(changes)), has_fpu=has_fpu)

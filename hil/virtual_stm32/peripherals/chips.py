@@ -30,6 +30,7 @@ from virtual_stm32.peripherals.families.stm32l4 import stm32l4
 from virtual_stm32.peripherals.families.stm32l5 import stm32l5
 from virtual_stm32.peripherals.families.stm32u5 import stm32u5
 from virtual_stm32.peripherals.families.stm32wb import stm32wb
+from virtual_stm32.peripherals.families.stm32wl import stm32wl
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.gpio import Gpio, Watcher
 from virtual_stm32.peripherals.quadspi import Quadspi
@@ -59,6 +60,7 @@ FAMILIES: Mapping[str, Callable[[Board, FlashCells, BoardClock], Family]] = {
     "stm32l5": stm32l5,
     "stm32u5": stm32u5,
     "stm32wb": stm32wb,
+    "stm32wl": stm32wl,
 }
 
 

@@ -36,9 +36,9 @@ class ExtiLayout:
     mask_after_reset: int = 0
     timer_interrupts: tuple[str, ...] = ("RTC_WKUP", "RTC_TAMP", "RTC")
 
-    def reset(self) -> Mapping[int, int]:
-        """Return the registers after a reset."""
-        own = range(OWN_EXTICR, OWN_EXTICR + 4 * _REGISTERS, 4) if self.timer_is_direct else ()
+    def reset(self, *, selects_ports: bool) -> Mapping[int, int]:
+        """Return the registers after a reset, with those that select ports if EXTI has them."""
+        own = range(OWN_EXTICR, OWN_EXTICR + 4 * _REGISTERS, 4) if selects_ports else ()
         offsets = (self.rising, self.falling, self.pending, *own)
         return {self.mask: self.mask_after_reset, **dict.fromkeys(offsets, 0)}
 
@@ -68,7 +68,7 @@ class Exti(Registers):
 
     def __init__(self, layout: ExtiLayout, clock: BoardClock, rtc: Rtc, syscfg: Registers | None = None) -> None:
         """Take the selection of ports from SYSCFG; without, from registers of its own with fields of 8 bits."""
-        super().__init__("EXTI", layout.reset())
+        super().__init__("EXTI", layout.reset(selects_ports=syscfg is None))
         self._layout, self._clock, self._rtc = layout, clock, rtc
         self._selection = PinSelection(syscfg) if syscfg else PinSelection(self, OWN_EXTICR, 8)
         self.pins: list[WatchedPin] = []

@@ -45,7 +45,6 @@ class Oscillator:
 
 
 HSE = Oscillator(16, 17, 64)  # in all families; the manuals give no start-up time in bypass mode
-_HSEBYP = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -140,6 +139,7 @@ class Rcc(Registers):
     dividers: BusDividers
     gates: ClassVar[Mapping[str, ClockGate]]
     reset_flags: ResetFlags
+    hse_bypass_bit = 18  # of CR
 
     def __init__(self, reset: Mapping[int, int], cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
         super().__init__("RCC", reset)
@@ -294,7 +294,8 @@ class Rcc(Registers):
         ready_mask = sum(1 << each.ready_bit for each in oscillators)
         before = self.words[0]
         if before >> HSE.on_bit & 1:  # HSEBYP can be written only while HSE is off
-            value = value & ~_HSEBYP | before & _HSEBYP
+            bypass = 1 << self.hse_bypass_bit
+            value = value & ~bypass | before & bypass
         if self.runs_from_hse:  # it cannot be switched off
             value |= 1 << HSE.on_bit
         self.words[0] = value & ~ready_mask | before & ready_mask
@@ -307,7 +308,7 @@ class Rcc(Registers):
 
     def _hse_starts(self, value: int) -> bool:
         """Whether HSE has what CR selects: a clock in bypass mode, else a crystal."""
-        return bool(self._hse_hz) and bool(value & _HSEBYP) != bool(self.crystal_us)
+        return bool(self._hse_hz) and bool(value >> self.hse_bypass_bit & 1) != bool(self.crystal_us)
 
     def _started(self, oscillator: Oscillator, _now: int) -> None:
         if self.words[0] >> oscillator.on_bit & 1:

@@ -23,6 +23,7 @@ CONTROLLERS = (
     "nucleo_f103rb",
     "nucleo_f303re",
     "nucleo_wb55rg",
+    "nucleo_wl55jc",
     "nucleo_u575zi_q",
     "nucleo_h563zi",
     "nucleo_l552ze_q",

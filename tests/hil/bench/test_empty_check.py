@@ -30,6 +30,7 @@ FLAGS = {
     "nucleo_l476rg": L4_SR,  # where it is always 0
     "disco_l496ag": L4_SR,
     "nucleo_wb55rg": WB_ACR,
+    "nucleo_wl55jc": WB_ACR,
 }
 OPENOCD = PROGRAMMERS[ProgrammerName.OPENOCD]
 USUAL = ("nucleo_g071rb", "nucleo_l4r5zi")

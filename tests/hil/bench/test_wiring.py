@@ -23,6 +23,7 @@ OTHERS = (
     "nucleo_f746zg",
     "nucleo_f303re",
     "nucleo_wb55rg",
+    "nucleo_wl55jc",
     "nucleo_f072rb",
     "nucleo_u575zi_q",
     "nucleo_h563zi",

@@ -16,7 +16,7 @@ class Place(StrEnum):
 BASE = "loop"  # the empty one
 ALL_CORES = ("cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33")
 WITH_MAINLINE = ("cortex-m3", "cortex-m4", "cortex-m7", "cortex-m33")
-WITH_DSP = ("cortex-m4", "cortex-m7", "cortex-m33")  # and with an FPU
+WITH_DSP = ("cortex-m4", "cortex-m7", "cortex-m33")  # and with an FPU, but for families without (`has_fpu`)
 EVERYWHERE = tuple(Place)
 IN_FLASH = (Place.FLASH,)
 OFFSETS = (0, 2)  # of the loop's first instruction, modulo 4
@@ -55,6 +55,7 @@ class Piece:
     special: Special | None = None
     base: "Piece | None" = None  # what is taken off its cycles; None: the empty loop, where it has repeats
     dma_bytes: int | None = None
+    needs_fpu: bool = False
 
     @property
     def base_name(self) -> str:
@@ -68,9 +69,11 @@ class Piece:
         body = sum(_LINE_BYTES if line.startswith(".balign") else 4 for line in lines)
         return 4 * _LINE_BYTES + self.repeats * body
 
-    def reason_against(self, core: str) -> str:
+    def reason_against(self, core: str, *, has_fpu: bool) -> str:
         """Return why a core does without this piece, "" if it does not."""
-        return "" if core in self.cores else f"not on {core}"
+        if core not in self.cores:
+            return f"not on {core}"
+        return "not without an FPU" if self.needs_fpu and not has_fpu else ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import ceil
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_family
 from tinysplit.codegen.board_report.piece import (
     ALL_CORES,
     BASE,
@@ -37,6 +38,7 @@ vmov s0, r3
 vmov s1, r3
 vmov s2, r3
 """
+_AS_L4 = ("stm32l4", "stm32g4", "stm32wb", "stm32wl")  # whose flash has the same caches
 _WITH_PREFETCH_BUFFER = ("stm32f0", "stm32f1", "stm32f3", "stm32g0")  # families: two lines of code
 _CALLED = "b 7f\n8:\nbx lr\n7:"
 
@@ -116,6 +118,10 @@ def _wide(count: int) -> Piece:
     return Piece(f"group of {count} wide", _lines(*group, *narrow), repeats=3, cores=WITH_MAINLINE, decides=decides)
 
 
+def _floating(name: str, body: str, repeats: int, rule: str) -> Piece:
+    return Piece(name, body, _ENABLE_FPU, repeats, cores=WITH_DSP, decides={rule: 0}, needs_fpu=True)
+
+
 _OF_MAINLINE = (
     Piece("wide NOPs", "nop.w", cores=WITH_MAINLINE, decides=_short("system_bus_word", 0), decides_at=Place.RAM),
     *(_wide(count) for count in (1, 2, 3, 4, 6)),
@@ -132,7 +138,7 @@ _OF_MAINLINE = (
         repeats=2,
         cores=WITH_MAINLINE,
         decides={
-            **{f"{family}.new_line_branch": 0 for family in ("stm32l4", "stm32g4", "stm32wb")},
+            **{f"{family}.new_line_branch": 0 for family in _AS_L4},
             "stm32f4.keeps_prefetched": 2,
         },
     ),
@@ -184,10 +190,10 @@ _OF_MAINLINE = (
     ),
     Piece("ISB", "isb", repeats=4, cores=WITH_MAINLINE, decides={f"{M7}.barrier_refetch": 0}),
     Piece("PLD", "pld [r0]", repeats=4, cores=WITH_MAINLINE, decides=_short("preload", 0)),
-    Piece("FPU load", "vldr s3, [r0]\nadds r6, #1", _ENABLE_FPU, 4, cores=WITH_DSP, decides={f"{M4}.fpu_load": 0}),
-    Piece("FPU add chain", "vadd.f32 s0, s0, s1", _ENABLE_FPU, 4, cores=WITH_DSP, decides={f"{M4}.fpu_interlock": 0}),
-    Piece("FPU FMA chain", "vfma.f32 s0, s1, s2", _ENABLE_FPU, 4, cores=WITH_DSP, decides={f"{M4}.fpu_fused": 0}),
-    Piece("FPU division", "vdiv.f32 s0, s1, s2", _ENABLE_FPU, 2, cores=WITH_DSP, decides={f"{M4}.fpu_division": 0}),
+    _floating("FPU load", "vldr s3, [r0]\nadds r6, #1", 4, f"{M4}.fpu_load"),
+    _floating("FPU add chain", "vadd.f32 s0, s0, s1", 4, f"{M4}.fpu_interlock"),
+    _floating("FPU FMA chain", "vfma.f32 s0, s1, s2", 4, f"{M4}.fpu_fused"),
+    _floating("FPU division", "vdiv.f32 s0, s1, s2", 2, f"{M4}.fpu_division"),
 )
 
 _OF_M7 = (
@@ -260,7 +266,7 @@ def _stream(count: int, kinds: tuple[str, ...]) -> Piece:
 
 def _cache_loop(board: Board, percent: int) -> Piece:
     """Return a loop of NOPs that is as large as a part of the code cache."""
-    by_family = {"stm32l4": 50, "stm32g4": 50, "stm32wb": 50} | dict.fromkeys(_WITH_PREFETCH_BUFFER, 125)
+    by_family = dict.fromkeys(_AS_L4, 50) | dict.fromkeys(_WITH_PREFETCH_BUFFER, 125)
     telling = by_family.get(board.device.family)  # by what the cache keeps
     decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == telling else {}
     return Piece(
@@ -303,6 +309,10 @@ def _beside_dma(board: Board) -> tuple[Piece, ...]:
     return tuple(pieces)
 
 
+def _reason_against(piece: Piece, board: Board) -> str:
+    return piece.reason_against(board.device.core, has_fpu=load_family(board.device.name).has_fpu)
+
+
 def pieces_of(board: Board) -> tuple[Piece, ...]:
     """Return the pieces that a board runs, in their order."""
     streams = (
@@ -313,14 +323,14 @@ def pieces_of(board: Board) -> tuple[Piece, ...]:
     loops = tuple(_cache_loop(board, percent) for percent in (50, 100, 125, 150, 200))
     every = (*_PLAIN, *_OF_MAINLINE, *_OF_M7, _line_fills(1), _line_fills(2), *_of_banks(board), *streams, *loops)
     every = (*every, *_beside_dma(board))
-    return tuple(piece for piece in every if not piece.reason_against(board.device.core))
+    return tuple(piece for piece in every if not _reason_against(piece, board))
 
 
 def left_out(board: Board) -> Mapping[str, str]:
     """Return what a board does without, by name, with the reasons."""
     core = board.device.core
     pieces = (*_PLAIN, *_OF_MAINLINE, *_OF_M7)
-    reasons = {piece.name: reason for piece in pieces if (reason := piece.reason_against(core))}
+    reasons = {piece.name: reason for piece in pieces if (reason := _reason_against(piece, board))}
     if not _of_banks(board):
         reasons["SRAM banks in turn"] = f"{board.device.name} has one SRAM"
     if board.code_ram is None:

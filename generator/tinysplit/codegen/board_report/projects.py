@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinysplit.boards.board import Board, DmaChannel, Uart
+from tinysplit.boards.catalog import load_family
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.boards.link_rates import host_baud_of
 from tinysplit.boards.parts import Memory
@@ -126,7 +127,7 @@ def _write_board(directory: Path, number: int, firmware: BoardFirmware) -> None:
     numbered = [
         (variant.place, _numbered(index, variant, facts, board.device.core)) for index, variant in enumerate(variants)
     ]
-    has_fpu = board.device.core in WITH_DSP
+    has_fpu = board.device.core in WITH_DSP and load_family(board.device.name).has_fpu
     in_code_ram = [each for place, each in numbered if place is Place.CODE_RAM]
     others = [each for place, each in numbered if place is not Place.CODE_RAM]
     texts = {

@@ -22,6 +22,8 @@ L5 = _pairs(25, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
 U5 = _pairs(24, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")
 # RM0434, DMAMUX: assignment of multiplexer inputs to resources.
 WB = _pairs(14, "USART1", "LPUART1")
+# RM0453, DMAMUX: assignment of multiplexer inputs to resources.
+WL = _pairs(17, "USART1", "USART2", "LPUART1")
 # RM0432 and RM0440, DMAMUX: assignment of multiplexer inputs to resources, STM32L4Rxxx and L4Sxxx, and G4.
 L4_PLUS = {5: "ADC1", **_pairs(24, "USART1", "USART2", "USART3", "UART4", "UART5", "LPUART1")}
 # RM0433 and RM0468, DMAMUX1: assignment of multiplexer inputs to resources.

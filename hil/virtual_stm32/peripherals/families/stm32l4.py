@@ -61,7 +61,7 @@ _RESET = {
 HSI16, PLL = Oscillator(8, 10, 2), Oscillator(24, 25, 20)
 _MSIRDY = 1
 _SELECTS_MSI, _SELECTS_HSI, _SELECTS_PLL = 0, 1, 3
-_MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)  # the range in CR counts from the first time that MSIRGSEL is set
+_MSIRGSEL, _MSIRANGE, _MSISRANGE = 3, 4, (0x94, 8)
 _STOPWUCK = 15
 
 BANKED_BYTES = 1 << 20  # of a flash that has two banks (RM0351)
@@ -123,6 +123,7 @@ class RccPllR(Rcc):
 class RccMsi(RccPllR):
     """MSI at 4 MHz, HSI16, HSE and PLL output R."""
 
+    has_second_range = False  # in CSR, which counts until MSIRGSEL is set
     oscillators = (Oscillator(0, _MSIRDY, 3), HSI16, PLL)
     sources: ClassVar[Mapping[int, int]] = {
         _SELECTS_MSI: _MSIRDY,
@@ -133,7 +134,8 @@ class RccMsi(RccPllR):
     @property
     def msi_range(self) -> int:
         """The field MSIRANGE that counts."""
-        return self.field(_CR, _MSIRANGE, 4)
+        is_in_cr = not self.has_second_range or self.field(_CR, _MSIRGSEL, 1)
+        return self.field(_CR, _MSIRANGE, 4) if is_in_cr else self.field(*_MSISRANGE, 4)
 
     @override
     def source_hz(self, selection: int) -> int:
@@ -151,16 +153,13 @@ class RccMsi(RccPllR):
 
 
 class RccL4(RccMsi):
-    """The range of MSI in CSR counts until MSIRGSEL is set."""
+    """M has more bits on the L4+."""
+
+    has_second_range = True
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None, *, is_plus: bool) -> None:
         super().__init__(_RESET, cycle_of, hse_hz)
         self.m_bits = 4 if is_plus else 3
-
-    @property
-    @override
-    def msi_range(self) -> int:
-        return super().msi_range if self.field(_CR, _MSIRGSEL, 1) else self.field(*_MSISRANGE, 4)
 
 
 _PWR_CR1, _PWR_CR2, _PWR_SR2, _PWR_CR5 = 0x00, 0x04, 0x14, 0x80

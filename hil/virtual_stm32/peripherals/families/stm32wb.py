@@ -1,4 +1,7 @@
-"""RCC and PWR of the STM32WB (RM0434), which are almost those of the L4; its second core is not started."""
+"""RCC and PWR of the STM32WB (RM0434), which are almost those of the L4, and what the WL shares with them.
+
+The second core is not started.
+"""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -20,12 +23,11 @@ from virtual_stm32.peripherals.families.stm32l4 import PwrL4, RccMsi, RccPllR, d
 from virtual_stm32.peripherals.flash.cells import FlashCells
 from virtual_stm32.peripherals.flash.stm32l4 import FlashWb
 from virtual_stm32.peripherals.rcc import ClockGate, ClockLimits, ahb_divider
-from virtual_stm32.peripherals.rtc import RtcV2
+from virtual_stm32.peripherals.rtc import RtcV2, RtcV3
 from virtual_stm32.peripherals.usart_v2 import UsartV2
 
 _MHZ = 1_000_000
 FLASH_LIMITS = ClockLimits(tuple(mhz * _MHZ for mhz in (18, 36, 54, 64)))  # range 1
-_SECOND_CORE_HZ = 32 * _MHZ
 _PLLCFGR, _EXTCFGR, _C2HPRE = 0x0C, 0x108, 4
 _RESET = {
     0x00: 0x61,
@@ -53,9 +55,11 @@ class RccWb(RccMsi):
         name: gate for name, gate in RccPllR.gates.items() if name not in _ALWAYS_CLOCKED
     }
     m_bits, pll_r_enable_bit = 3, 28
+    reset: ClassVar[Mapping[int, int]] = _RESET
+    second_core_max_hz = 32 * _MHZ
 
     def __init__(self, cycle_of: Callable[[int, int], int], hse_hz: int | None) -> None:
-        super().__init__(_RESET, cycle_of, hse_hz)
+        super().__init__(self.reset, cycle_of, hse_hz)
 
     @property
     @override
@@ -75,10 +79,11 @@ class PwrWb(PwrL4):
     """Core voltage range, and low-power modes of both cores."""
 
     range_2_hz, normal_hz = 16 * _MHZ, 64 * _MHZ
+    second_core_mode = 0  # LPMS in C2CR1 after a reset
 
     def __init__(self) -> None:
         super().__init__(is_plus=False)
-        self.words[_C2CR1] = 0
+        self.words[_C2CR1] = self.second_core_mode
 
     @override
     def check_stop(self) -> None:
@@ -89,19 +94,24 @@ class PwrWb(PwrL4):
 
 def _check(rcc: RccWb, pwr: PwrWb) -> None:
     check_hz("a clock", rcc.frequencies().ahb_hz, pwr.max_hz())
-    check_hz("the clock of the second core (RCC_EXTCFGR)", rcc.second_core_hz, _SECOND_CORE_HZ)
+    check_hz("the clock of the second core (RCC_EXTCFGR)", rcc.second_core_hz, rcc.second_core_max_hz)
 
 
 _EXTI = ExtiLayout(mask=0x80, rising=0x00, falling=0x04, pending=0x0C, timer_line=19, mask_after_reset=0x7FC00000)
 
 
-def stm32wb(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
-    """Return the peripherals of an STM32WB."""
-    rcc = RccWb(clock.cycle_after, board.hse_hz)
-    flash = FlashWb(cells, clock.cycle_after)
-    pwr = PwrWb()
+def wb_wl(
+    clock: BoardClock,
+    rcc: RccWb,
+    pwr: PwrWb,
+    flash: FlashWb,
+    limits: ClockLimits,
+    layout: ExtiLayout,
+    numbers: dict[int, str],
+) -> Family:
+    """Return the peripherals of an STM32WB or WL, whose RTC is that of the G0 where its timer has a direct line."""
     syscfg = Registers("SYSCFG", dict.fromkeys((0x00, *range(0x08, 0x18, 4)), 0))
-    rtc = RtcV2(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
+    rtc = (RtcV3 if layout.timer_is_direct else RtcV2)(clock, lambda: rcc.rtc_runs_from_lsi and pwr.writes_backup)
     return Family(
         rcc=rcc,
         plain=(
@@ -112,17 +122,24 @@ def stm32wb(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
             (0x40010000, syscfg),
         ),
         flash=flash,
-        limits=FLASH_LIMITS,
+        limits=limits,
         gpio_base=0x48000000,
         ports="ABCDEH",
         usart=UsartV2,
-        dma=partial(dma, channels=CHANNELS, multiplexer=RequestSelection(requests.WB, CHANNELS, 2 * CHANNELS)),
+        dma=partial(dma, channels=CHANNELS, multiplexer=RequestSelection(numbers, CHANNELS, 2 * CHANNELS)),
         check=partial(_check, rcc, pwr),
         stop=StopMode(
             rtc=(0x40002800, rtc),
-            exti=(0x58000800, Exti(_EXTI, clock, rtc, syscfg)),
+            exti=(0x58000800, Exti(layout, clock, rtc, syscfg)),
             wake_us=8,
             check=pwr.check_stop,
         ),
-        fifo_bytes=8,  # RM0434, USART implementation
+        fifo_bytes=8,  # RM0434 and RM0453, USART implementation
     )
+
+
+def stm32wb(board: Board, cells: FlashCells, clock: BoardClock) -> Family:
+    """Return the peripherals of an STM32WB."""
+    rcc = RccWb(clock.cycle_after, board.hse_hz)
+    flash = FlashWb(cells, clock.cycle_after)
+    return wb_wl(clock, rcc, PwrWb(), flash, FLASH_LIMITS, _EXTI, requests.WB)

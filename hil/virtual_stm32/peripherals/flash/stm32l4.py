@@ -1,4 +1,4 @@
-"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440), G0 (RM0444), C0 (RM0490) and WB (RM0434)."""
+"""The flash controllers of STM32L4 (RM0394), L4+ (RM0432), G4 (RM0440), G0 (RM0444), C0 (RM0490), WB and WL."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -254,6 +254,13 @@ class FlashWb(FlashG0):
 
     option_defaults: ClassVar[Mapping[int, int]] = {**FlashG0.option_defaults, _OPTR: 0x3D8FF1AA}
     page_bytes = 4 * _KB
+
+
+class FlashWl(FlashWb):
+    """The WL: as the WB, with smaller pages."""
+
+    option_defaults: ClassVar[Mapping[int, int]] = {**FlashG0.option_defaults, _OPTR: 0x3FFFF0AA}
+    page_bytes = 2 * _KB
 
 
 class FlashG4(FlashL4):
