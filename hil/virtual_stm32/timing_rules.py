@@ -6,16 +6,18 @@ values for boards of one part: docs/understand/virtual_boards.md.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Self
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.devices import load_device
 from tinysplit.common.errors import InputError
 
 VERSION = 1
+MOST_CYCLES = 100  # of a rule; shipped ones have at most 16, and with thousands boards do not reply in time
 _FOLDER = Path(__file__).parent / "timing"
 _HEAD = ("version", "part")
 
@@ -53,6 +55,21 @@ class TimingFile:
 
     part: str
     changes: Mapping[str, Mapping[str, int]]
+    name: str = ""  # of the file, "" for the shipped rules
+
+    @property
+    def rules(self) -> str:
+        """What this file changes, in a line; "" for the shipped rules."""
+        values = [f"{name}.{rule} = {value}" for name, own in self.changes.items() for rule, value in own.items()]
+        return f"{self.part}: {', '.join(values) or 'no rule'}" if self.name else ""
+
+    def check_boards(self, boards: Iterable[Board]) -> None:
+        """Raise InputError where none of these boards has the part of this file."""
+        parts = dict.fromkeys(board.device.name for board in boards)
+        if self.name and self.part not in parts:
+            raise InputError(
+                f"{self.name} is of {self.part}, not of {', '.join(parts)}: give the timing file of this part"
+            )
 
     def changes_of(self, board: Board, name: str) -> Mapping[str, int]:
         """Return what this file changes of a board's core or family: nothing unless it is of the board's part."""
@@ -91,32 +108,57 @@ class Values:
 
 
 def read_timing_file(path: Path) -> TimingFile:
-    """Read a timing file. Raises InputError where it is missing, of another version, or has rules that nobody knows."""
+    """Read a timing file. Raises InputError where it is missing or no timing file, and those of `timing_file_of`."""
     try:
-        tables: dict[str, Any] = tomllib.loads(path.read_text())
+        tables: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}: `tinysplit bench report --adopt` writes timing files") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is no timing file: it is no text") from None
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is no timing file: {error}") from None
-    if tables.get("version") != VERSION or not isinstance(tables.get("part"), str):
+    return timing_file_of(str(path), tables)
+
+
+def timing_file_of(where: str, tables: Mapping[str, Any]) -> TimingFile:
+    """Return the tables of a timing file; `where` they come from begins each error.
+
+    Raises InputError for another version, a part that nobody knows, rules that its core and family have not, and values
+    that are no cycles.
+    """
+    part = tables.get("part")
+    if tables.get("version") != VERSION or not isinstance(part, str):
         raise InputError(
-            f"{path}: expected `version = {VERSION}` and a `part`: write it anew with `tinysplit bench report --adopt`"
+            f"{where}: expected `version = {VERSION}` and a `part`: write it anew with `tinysplit bench report --adopt`"
         )
+    try:
+        device = load_device(part)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+    own = (device.core, device.family)
     changes = {name: table for name, table in tables.items() if name not in _HEAD}
     for name, table in changes.items():
-        _check(f"{path}: {name}", table, Values.of(name, {}).numbers)
-    return TimingFile(tables["part"], changes)
+        if name not in own:
+            raise InputError(f"{where}: {name}: {part} has no such core or family: expected {' or '.join(own)}")
+        _check(f"{where}: {name}", name, table)
+    return TimingFile(part, changes, where)
 
 
-def _check(where: str, table: object, known: Mapping[str, int]) -> None:
-    """Raise InputError unless `table` has values of known rules of a core or a family."""
-    if not isinstance(table, dict) or not known:
-        raise InputError(f"{where}: unknown core or family: expected one of {', '.join(known_tables())}")
+def _check(where: str, name: str, table: object) -> None:
+    """Raise InputError unless `table` has values of rules of a core or a family."""
+    if not isinstance(table, dict):
+        raise InputError(f"{where}: expected a table of rules, [{name}], with lines as `rule = cycles`")
+    known = Values.of(name, {}).numbers
     for rule, value in table.items():
         if rule not in known:
-            raise InputError(f"{where}.{rule}: unknown rule: expected one of {', '.join(known)}")
-        if not isinstance(value, int) or value < 0:
-            raise InputError(f"{where}.{rule} = {value}: expected cycles, a number from 0 on")
+            expected = f"expected one of {', '.join(known)}" if known else f"{name} has none that is a number"
+            raise InputError(f"{where}.{rule}: unknown rule: {expected}")
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_CYCLES:
+            raise InputError(f"{where}.{rule} = {_toml(value)}: expected cycles, a whole number from 0 to {MOST_CYCLES}")
+
+
+def _toml(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def known_tables() -> list[str]:

@@ -54,10 +54,19 @@ def test_code_takes_the_cycles_of_its_timing_file(tmp_path: Path) -> None:
         ),
         (
             HEAD + "[cortex-m5]\nload = 1\n",
-            "timing.toml: cortex-m5: unknown core or family: expected one of cortex-m0, cortex-m0plus, ",
+            f"timing.toml: cortex-m5: {PART} has no such core or family: expected cortex-m4 or stm32f4",
         ),
-        (HEAD + "[cortex-m4]\nload = -1\n", "timing.toml: cortex-m4.load = -1: expected cycles, a number from 0 on"),
-        (HEAD + "load = 2\n", "timing.toml: load: unknown core or family"),
+        (HEAD + "[cortex-m0plus]\nload = 1\n", f"timing.toml: cortex-m0plus: {PART} has no such core or family: "),
+        (HEAD + "load = 2\n", f"timing.toml: load: {PART} has no such core or family: "),
+        (HEAD + "cortex-m4 = 2\n", "timing.toml: cortex-m4: expected a table of rules, [cortex-m4], with lines as "),
+        *(
+            (
+                HEAD + f"[cortex-m4]\nload = {value}\n",
+                f"timing.toml: cortex-m4.load = {value}: expected cycles, a whole number from 0 to 100",
+            )
+            for value in ("-1", "1.5", "101", "true", "'two'")
+        ),
+        ("version = 1\npart = 'stm32foo'\n", "timing.toml: there is no part 'stm32foo': write it in full"),
         ("version = 2\npart = 'x'\n", "timing.toml: expected `version = 1` and a `part`"),
         ("version 1", "timing.toml is no timing file: "),
     ],
@@ -66,6 +75,22 @@ def test_other_files_are_refused(tmp_path: Path, text: str, message: str) -> Non
     with pytest.raises(InputError, match=r"timing\.toml") as error:
         read_timing_file(file_of(tmp_path, text))
     assert message in str(error.value)
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "samples.npz"
+    path.write_bytes(b"PK\x03\x04\xff\xfe")
+    with pytest.raises(InputError) as error:
+        read_timing_file(path)
+    assert str(error.value) == f"{path} is no timing file: it is no text"
+
+
+def test_a_file_of_other_boards_is_refused(tmp_path: Path) -> None:
+    timing = read_timing_file(file_of(tmp_path, HEAD + "[cortex-m4]\nload = 3\n"))
+    g0, f4 = load_board("nucleo_g071rb"), load_board("nucleo_f401re")
+    timing.check_boards([g0, f4])
+    with pytest.raises(InputError, match=rf"timing\.toml is of {PART}, not of stm32g071rbt6: give the timing file of"):
+        timing.check_boards([g0])
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

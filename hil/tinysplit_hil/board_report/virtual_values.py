@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tinysplit.boards.board import Board
-from tinysplit.common.errors import InputError
 from virtual_stm32.timing_rules import SHIPPED, read_timing_file
 
 
@@ -14,9 +13,7 @@ def rules_of(boards: Sequence[Board], timing: Path | None) -> tuple[Mapping[str,
     Raises InputError for a timing file that cannot be read, or is of none of the boards' parts.
     """
     rules = read_timing_file(timing) if timing else SHIPPED
-    parts = [board.device.name for board in boards]
-    if timing and rules.part not in parts:
-        raise InputError(f"{timing} is of {rules.part}, not of {', '.join(parts)}: give the timing file of this part")
+    rules.check_boards(boards)
     return tuple(
         {name: dict(rules.values(board, name).numbers) for name in (board.device.core, board.device.family)}
         for board in boards

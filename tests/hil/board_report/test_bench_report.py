@@ -8,11 +8,13 @@ from typing import NoReturn
 
 import pytest
 from rich.console import Console
+from typer.testing import CliRunner
 
 from commands.command_line import BAD_INPUT, CHECK_FAILED, USAGE, run
 from commands.served_boards import served
 from rigs.debugged_boards import need_openocd
 from tinysplit.boards.catalog import load_board
+from tinysplit.cli.app import app
 from tinysplit.cli.bench import report as bench_report
 from tinysplit.codegen.board_report.projects import generate_report
 from tinysplit.common.errors import CheckFailedError
@@ -144,6 +146,49 @@ def test_a_report_of_another_part_or_version(written: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
+    ("was", "becomes", "words"),
+    [
+        ('"rule":"load"', '"rule":"gibberish"', f"{M0}.gibberish: unknown rule: expected one of load, "),
+        (f'"part":"{G0}"', '"part":"stm32foo"', "there is no part 'stm32foo': write it in full"),
+        (f'"part":"{G0}"', r'"part":"x\"\nversion = 2"', r"""there is no part 'x"\nversion = 2': write it in full"""),
+        (f'"table":"{M0}"', '"table":"cortex-m4"', f"cortex-m4: {G0} has no such core or family: expected {M0} or "),
+        ('"fits":3', '"fits":1000', f"{M0}.load = 1000: expected cycles, a whole number from 0 to 100"),
+    ],
+)
+def test_adopt_writes_no_file_that_would_be_refused(
+    was: str, becomes: str, words: str, written: Path, tmp_path: Path
+) -> None:
+    assert was in written.read_text()
+    written.write_text(written.read_text().replace(was, becomes))
+    out = tmp_path / "timing.toml"
+    line = run("bench", "report", "--adopt", str(written), "-o", str(out), expect=BAD_INPUT)
+    assert line.startswith(f"error: {written}: {words}")
+    assert "\n" not in line
+    assert not out.exists()
+
+
+def test_adopt_refuses_boards_that_contradict_each_other(tmp_path: Path) -> None:
+    path, out = tmp_path / "report.json", tmp_path / "timing.toml"
+    for others in (4, 2):
+        write_report(path, report_of(board_result(fits=3), board_result(fits=others)))
+        line = run("bench", "report", "--adopt", str(path), "-o", str(out), expect=BAD_INPUT)
+        assert line == (
+            f"error: {path}: two boards of {G0} contradict each other: {M0}.load is 3 and {others}: "
+            "make a report of one of them"
+        )
+    write_report(path, report_of(board_result(fits=3), board_result(fits=3)))
+    run("bench", "report", "--adopt", str(path), "-o", str(out))
+    assert read_timing_file(out).changes == {M0: {"load": 3}}
+
+
+def test_adopt_notes_a_report_of_another_version(written: Path, tmp_path: Path) -> None:
+    written.write_text(json.dumps({**json.loads(written.read_text()), "tinysplit_version": "0.0.1"}))
+    command = ("bench", "report", "--adopt", str(written), "-o", str(tmp_path / "timing.toml"))
+    told = CliRunner().invoke(app, command).stderr
+    assert f"note: {written} was made by tinysplit 0.0.1, whose rules may have been others\n" in told
+
+
+@pytest.mark.parametrize(
     ("arguments", "exit_code", "words"),
     [
         ((), USAGE, "give --rig for the boards to measure, or --adopt for a report that is there"),
@@ -165,7 +210,7 @@ def test_mistakes_are_one_line(
     ("rules", "words"),
     [
         ({M0: {"laod": 2}}, f"{M0}.laod: unknown rule: expected one of"),
-        ({"cortex-m1": {"load": 2}}, "cortex-m1: unknown core or family: expected one of"),
+        ({"cortex-m1": {"load": 2}}, f"cortex-m1: {G0} has no such core or family: expected {M0} or stm32g0"),
     ],
 )
 def test_unknown_rules_end_the_report_before_anything_is_built(
@@ -179,7 +224,7 @@ def test_unknown_rules_end_the_report_before_anything_is_built(
     timing.write_text(f'version = 1\npart = "{G0}"\n{tables}')
     command = ("bench", "report", "--rig", "virtual", "-b", "nucleo_g071rb", "--timing", str(timing))
     assert words in run(*command, expect=BAD_INPUT)
-    timing.write_text('version = 1\npart = "stm32l452ret6"\n')
+    timing.write_text('version = 1\npart = "stm32l452ret6"\n[cortex-m4]\nload = 3\n')
     assert f"is of stm32l452ret6, not of {G0}" in run(*command, expect=BAD_INPUT)
     assert not (tmp_path / "board_report").exists()
 

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from tinysplit import __version__
 from tinysplit.boards.board import ClockSource
 from tinysplit.boards.catalog import load_all, load_board
 from tinysplit.cli import completion
@@ -212,7 +213,11 @@ def _adopt(path: Path, out: Path | None, names: list[str], *, as_json: bool) -> 
     if len(names) > 1:
         raise UsageError(f"--adopt {path}: a timing file is of one part: give {BOARD} once, or not at all")
     part = load_board(names[0]).device.name if names else None
-    found = adopt_report(path, read_report(path), out, part)
+    report_file = read_report(path)
+    if report_file.tinysplit_version != __version__:
+        note = f"note: {path} was made by tinysplit {report_file.tinysplit_version}, whose rules may have been others"
+        messages.print(note, highlight=False, markup=False, soft_wrap=True)
+    found = adopt_report(path, report_file, out, part)
 
     def show(console: Console) -> None:
         for table, rules in found.items():
