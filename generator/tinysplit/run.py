@@ -62,6 +62,7 @@ def run(request: RunRequest, messages: Console) -> RunReport:
 def _run(request: RunRequest, messages: Console) -> RunReport:
     check_output_folder(request.out, force=request.force)
     check_flashable(request.measuring.rig, request.boards, request.programmer)
+    request.measuring.virtual.check_boards(request.boards)
     how = (request.settings, messages, request.clock)
     context = Context.load(request.model, request.boards, *how, cost_table=request.cost_table)
     context = replace(context, programs=request.programs, max_time_increase=request.max_time_increase).for_programs()

@@ -244,7 +244,17 @@ class VirtualRig:
         """Description of the cycle models in use, for the captions of tables."""
         notes = dict.fromkeys(Core.of(each.board).facts.model_note for each in self._boards)
         memory = "no flash wait states" if self._has_ideal_memory else "flash, caches and buses of the boards"
-        return f"virtual boards: {'; '.join(notes)}; {memory}"
+        files = "".join(f"; timing file {file.name} of {file.rules}" for file in self._timing_files)
+        return f"virtual boards: {'; '.join(notes)}; {memory}{files}"
+
+    @property
+    def timing_rules(self) -> str:
+        """The rules of time that timing files have changed, with their parts; "" where all boards have the shipped."""
+        return "; ".join(file.rules for file in self._timing_files)
+
+    @property
+    def _timing_files(self) -> list[TimingFile]:
+        return list({each.timing.name: each.timing for each in self._boards if each.timing.name}.values())
 
     def _uart(self, index: int, name: str) -> Usart:
         uarts = self._machines[index].chip.uarts

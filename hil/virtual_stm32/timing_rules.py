@@ -154,7 +154,9 @@ def _check(where: str, name: str, table: object) -> None:
             expected = f"expected one of {', '.join(known)}" if known else f"{name} has none that is a number"
             raise InputError(f"{where}.{rule}: unknown rule: {expected}")
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_CYCLES:
-            raise InputError(f"{where}.{rule} = {_toml(value)}: expected cycles, a whole number from 0 to {MOST_CYCLES}")
+            raise InputError(
+                f"{where}.{rule} = {_toml(value)}: expected cycles, a whole number from 0 to {MOST_CYCLES}"
+            )
 
 
 def _toml(value: object) -> str:

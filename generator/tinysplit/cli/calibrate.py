@@ -75,6 +75,7 @@ def calibrate(
     if rig != VIRTUAL and not board:
         raise UsageError(f"{RIG} {rig} needs the name of its board: {BOARD}")
     VirtualSettings(timing=timing).check(rig)
+    VirtualSettings(timing=timing).check_boards(board or CORE_BOARDS)
     check_output_file(out, force=force)
     base = read_calibration(cost_table, ()) if cost_table else None
     if power is not None:

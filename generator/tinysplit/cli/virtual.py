@@ -24,6 +24,7 @@ from tinysplit.project.manifest import Project
 from tinysplit.project.printing import mlperf_text
 from tinysplit.settings.result_files import OUT
 from tinysplit_hil.rig.programmers import gdb_server
+from tinysplit_hil.rig.rig import VirtualSettings
 from tinysplit_hil.rig.rig_file import ServedBoard, served_rig_text
 from tinysplit_hil.wire.simulated_time import SharedTime
 
@@ -97,6 +98,7 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
     from virtual_stm32.debug.probe import open_probes
     from virtual_stm32.os_ports import open_ports
 
+    VirtualSettings(timing=options.timing).check_boards([board.name for board in project.boards])
     with ExitStack() as stack:
         rig = project_rig(
             project,
@@ -119,7 +121,7 @@ def _serve(project: Project, folder: Path, options: _Options) -> None:
             for index, board in enumerate(project.boards)
         ]
         if options.out:
-            text = served_rig_text(served, time_file, rig.model_note)
+            text = served_rig_text(served, time_file, rig.model_note, rig.timing_rules)
             stack.enter_context(_rig_file(options.out, f"# {version_mark()}: {_NOTE}\n{text}"))
         is_stopped = stack.enter_context(expected_signals())
         _print_ports(project, served, options.as_json)

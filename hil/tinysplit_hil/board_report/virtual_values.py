@@ -18,3 +18,8 @@ def rules_of(boards: Sequence[Board], timing: Path | None) -> tuple[Mapping[str,
         {name: dict(rules.values(board, name).numbers) for name in (board.device.core, board.device.family)}
         for board in boards
     )
+
+
+def timing_of(part: str, timing: Path | None) -> Path | None:
+    """Return a timing file where it is of this part. Raises InputError where it cannot be read."""
+    return timing if timing and read_timing_file(timing).part == part else None

@@ -72,10 +72,11 @@ def measure_folder(
 ) -> MeasureReport:
     """Measure a folder that was generated and built before.
 
-    Raises InputError where it is not as `measure` needs it or the rig file cannot be used, ToolError where virtual
-    boards cannot run.
+    Raises InputError where it is not as `measure` needs it or the rig or timing file cannot be used, ToolError where
+    virtual boards cannot run.
     """
     check_rig(settings.rig)
+    settings.virtual.check_boards([board.name for board in project.boards])
     project.check_measurable(folder)
     note_outdated(project, folder, messages)
     quantized = read_quantized(folder, project)

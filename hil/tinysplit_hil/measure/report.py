@@ -140,6 +140,7 @@ class MeasureReport:
             "rig": rig.kind,
             "rig_note": rig.note,
             "memory": rig.memory,
+            "timing": rig.timing,
             **less_sure_json(self.virtual_boards),
             "boards": self._boards_json(),
             "estimated_i_s": self.estimated.i_s,

@@ -39,6 +39,8 @@ def print_summary(report: MeasureReport, build: BuildReport | None, console: Con
         print_timeline_report(report.timeline, console)
     if report.failures:
         print_failures(report, console)
+    if rules := report.measurement.rig.timing:
+        console.print(f"note: rules of time of {rules}", highlight=False, markup=False, soft_wrap=True)
     for note in less_sure(report.virtual_boards):
         console.print(note, highlight=False, soft_wrap=True)
 

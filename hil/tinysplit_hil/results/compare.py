@@ -18,6 +18,7 @@ from tinysplit_hil.results.measurement_file import FileTime, Key, MeasurementFil
 FEW_SAMPLES = 5  # the interval of fewer is too narrow
 DEFAULT_THRESHOLD_PERCENT = 1.0
 _SAME = "same"
+_SHIPPED = "the shipped ones"
 _MOST_NAMED = 4  # times in a note
 
 
@@ -146,6 +147,7 @@ def _notes(before: MeasurementFile, after: MeasurementFile) -> Iterator[str]:
         "baud rate": (before.baud, after.baud),
         "rig": (before.rig, after.rig),
         "memory": (before.memory, after.memory),
+        "rules of time": (before.timing or _SHIPPED, after.timing or _SHIPPED),
         "tinysplit": (before.tinysplit_version, after.tinysplit_version),
         "calibration": (before.model.parameters_sha256[:8], after.model.parameters_sha256[:8]),
     }

@@ -183,6 +183,7 @@ class MeasurementFile(_Part):
     rig: str
     rig_note: str
     memory: str
+    timing: str = ""
     boards: tuple[FileBoard, ...]
     failures: tuple[FileFailure, ...]
     times: Annotated[tuple[FileTime, ...], Field(min_length=1), AfterValidator(wanted("a list with I", _has_i))]

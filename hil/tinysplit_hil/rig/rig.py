@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import serial
 
+from tinysplit.boards.catalog import load_all
 from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import InputError, UsageError
 from tinysplit.project.manifest import Project
@@ -38,6 +39,7 @@ class Rig:
     ports: Mapping[int, Port]
     clock: Clock
     accounts: Callable[[], Accounts] | None = None  # of virtual boards that this process runs
+    timing: str = ""  # rules of time of virtual boards that are not the shipped ones, with their part
 
     def clients(self, project: Project) -> dict[int, BoardClient]:
         """Return the client of every board of `project` by number."""
@@ -79,6 +81,13 @@ class VirtualSettings:
         if self.vcd and spec != VIRTUAL:
             raise UsageError(f"{VCD} is for virtual boards: a logic analyser sees the pins of real ones")
 
+    def check_boards(self, names: Sequence[str]) -> None:
+        """Raise InputError for a timing file that cannot be read, or is of the part of none of these boards."""
+        if self.timing:
+            from virtual_stm32.timing_rules import read_timing_file  # noqa: PLC0415 - as in _open_virtual()
+
+            read_timing_file(self.timing).check_boards(load_all(names))
+
 
 @contextmanager
 def open_rig(
@@ -117,7 +126,8 @@ def _open_virtual(project: Project, folder: Path, settings: VirtualSettings) -> 
         with _open_ports(urls, project.host_baud) as ports:
             memory: Literal["real", "ideal"] = "ideal" if settings.has_ideal_memory else "real"
             accounts = partial(_accounts, project, virtual)
-            yield Rig("virtual", virtual.model_note, memory, ports, VirtualClock(virtual), accounts)
+            clock = VirtualClock(virtual)
+            yield Rig("virtual", virtual.model_note, memory, ports, clock, accounts, virtual.timing_rules)
 
 
 def _accounts(project: Project, virtual: "VirtualRig") -> Accounts:
@@ -146,7 +156,7 @@ def _open_real(path: Path, project: Project, *, shares_time: bool) -> Iterator[R
                 opened = {served[number]: port for number, port in ports.items()}
                 with share_time(Path(file.virtual.time_file), opened) as (clock, shared):
                     shared_ports = {number: shared[served[number]] for number in ports}
-                    yield Rig("virtual", file.virtual.note, "real", shared_ports, clock)
+                    yield Rig("virtual", file.virtual.note, "real", shared_ports, clock, timing=file.virtual.timing)
                 return
             yield Rig("real", f"real boards on {', '.join(every)}", "real", ports, RealClock(tuple(ports.values())))
 

@@ -97,6 +97,7 @@ class ServedRig(FileModel):
     time_file: str
     ports: tuple[str, ...]
     note: str
+    timing: str = ""  # their rules of time, where these are not the shipped ones
 
     def check_runs(self, path: Path) -> None:
         """Raise ToolError where that process, which has written `path`, does not serve them any more."""
@@ -180,7 +181,7 @@ class ServedBoard:
     adapter: str | None
 
 
-def served_rig_text(boards: Sequence[ServedBoard], time_file: Path, note: str) -> str:
+def served_rig_text(boards: Sequence[ServedBoard], time_file: Path, note: str, timing: str) -> str:
     """Return the rig file of all virtual boards that this process serves, in board order."""
     tables = "".join(
         f"\n[[board]]\nname = {toml_string(each.board.name)}\nport = {toml_string(each.port)}\n"
@@ -189,7 +190,8 @@ def served_rig_text(boards: Sequence[ServedBoard], time_file: Path, note: str) -
     )
     listed = ", ".join(toml_string(each.port) for each in boards)
     served = f"time_file = {toml_string(str(time_file))}\nports = [{listed}]\nnote = {toml_string(note)}\n"
-    return f"[virtual]\n{served}{tables}"
+    rules = f"timing = {toml_string(timing)}\n" if timing else ""
+    return f"[virtual]\n{served}{rules}{tables}"
 
 
 def rig_text_of(path: Path, number: int) -> str:

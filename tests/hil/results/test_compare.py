@@ -96,15 +96,19 @@ def test_samples_that_fail_now(report: MeasureReport, tmp_path: Path) -> None:
     assert compare(after, before)[0] == 0
 
 
+CHANGES = {"project_hash": 1, "rig": "real", "baud": 9600, "timing": "stm32g071rbt6: cortex-m0plus.load = 3"}
+
+
 def test_what_explains_a_change_is_noted(report: MeasureReport, tmp_path: Path) -> None:
     before = save(report, tmp_path / "a.json")
-    after = save(make_report(n_samples=3), tmp_path / "b.json", {"project_hash": 1, "rig": "real", "baud": 9600})
+    after = save(make_report(n_samples=3), tmp_path / "b.json", CHANGES)
     code, out, _ = compare(before, after)
     assert code == 0
     assert [line for line in out.splitlines() if line.startswith("note: ")] == [
         "note: project: 12345678 became 00000001",
         "note: baud rate: 115200 became 9600",
         "note: rig: virtual became real",
+        "note: rules of time: the shipped ones became stm32g071rbt6: cortex-m0plus.load =",
         "note: 3 samples only: too few for an interval, so noise may count as a change",
     ]
 

@@ -130,6 +130,8 @@ def _with_networks(
     if settings.rig != VIRTUAL and read_rig_file(Path(settings.rig)).runs_without_flashing:
         why_not = dict.fromkeys((model.stem for model, _ in networks), NOTHING_TO_FLASH)
         return made.model_copy(update={"boards": tuple(_without(board, why_not) for board in made.boards)})
+    from tinysplit_hil.board_report.virtual_values import timing_of  # (requires Unicorn)
+
     boards = []
     for number, board in enumerate(made.boards, 1):
         with TemporaryDirectory() as temporary:
@@ -138,7 +140,7 @@ def _with_networks(
                 alone = Path(temporary) / "rig.toml"
                 alone.write_text(rig_text_of(Path(rig), number), encoding="utf-8")
                 rig = str(alone)
-            own = replace(settings, rig=rig)
+            own = replace(settings, rig=rig, timing=timing_of(board.part, settings.timing))
             measured, why_not = [], {}
             for model, samples in networks:
                 out = _folder_of(folder, number, model)
