@@ -23,12 +23,14 @@ DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_once_of_one, WIDE, ONE, ONCE)
 DSP_CONV_ROUNDED_PIXELS(dsp_conv_wide_once_of_two, WIDE, TWO, ONCE)
 DSP_CONV_ONE_PIXEL(dsp_conv_packed_one, PACKED, DSP_CONV_BODY)
 DSP_CONV_ONE_PIXEL(dsp_conv_packed_one_relu, PACKED, DSP_CONV_RELU_BODY)
+DSP_CONV_ONE_PIXEL(dsp_conv_packed_one_whole, PACKED, DSP_CONV_WHOLE_BODY)
 DSP_CONV_ONE_PIXEL(dsp_conv_packed_one_twice, PACKED, DSP_CONV_TWICE_BODY)
 DSP_CONV_ONE_PIXEL(dsp_conv_packed_one_once, PACKED, DSP_CONV_ONCE_BODY)
 DSP_CONV_ONE_PIXEL(dsp_conv_bytes_one, BYTES, DSP_CONV_BYTES_BODY)
 DSP_CONV_ONE_PIXEL(dsp_conv_wide_one, WIDE, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved, PACKED, DSP_CONV_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_relu, PACKED, DSP_CONV_RELU_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_whole, PACKED, DSP_CONV_WHOLE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_twice, PACKED, DSP_CONV_TWICE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_packed_interleaved_once, PACKED, DSP_CONV_ONCE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(dsp_conv_bytes_interleaved, BYTES, DSP_CONV_BYTES_BODY)
@@ -49,7 +51,7 @@ static void begin(dsp_conv_run *run, const dsp_conv *layer, int32_t together, in
   run->end = layer->weights + layer->out_channels / BLOCK * layer->block_words;
   run->y_step = layer->y_step * layer->y_bytes;
   run->y_gap = together * run->y_step - layer->out_channels / BLOCK * BLOCK * layer->y_bytes;
-  run->offset = layer->offset;
+  run->offset = layer->offset + (layer->tail == DSP_CONV_WHOLE && layer->y_bytes == 1 ? 128 : 0);
   const int32_t are_bytes = layer->flags & (DSP_CONV_TWICE | DSP_CONV_ONCE | DSP_CONV_SINGLE);
   run->high = are_bytes                                                  ? four_times(layer->high)
               : layer->y_bytes == 1 && layer->tail == DSP_CONV_POSITIVE ? four_times(255 - layer->high)

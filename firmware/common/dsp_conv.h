@@ -32,7 +32,7 @@ enum { DSP_CONV_UNROLLED = 12 };
 enum {
   DSP_CONV_ANY = 0,
   DSP_CONV_POSITIVE = 1, /* bytes up to any limit, halves up to 32767 */
-  DSP_CONV_WHOLE = 2, /* from the smallest value of the type to the largest */
+  DSP_CONV_WHOLE = 2, /* from the smallest value of the type to the largest; bytes have functions of their own */
   DSP_CONV_LIMITED = 3, /* halves only: any limits */
 };
 
@@ -40,7 +40,7 @@ enum {
 typedef struct {
   const int32_t *end; /* of the weights */
   int32_t y_step; /* bytes from a pixel of the output to the next */
-  int32_t offset;
+  int32_t offset; /* of whole bytes 128 too large */
   uint32_t high; /* the largest output in both halves, or all bytes; of packed positive bytes 255 minus it, in all */
   int32_t tail;
   int32_t entry; /* where the unrolled loop begins, so that its last step is the last pair: bytes, and one for Thumb */
@@ -120,8 +120,9 @@ dsp_conv_widen dsp_conv_copy_halves; /* that of the input, of 16 bits */
 /* For one pixel, and for two interleaved ones. */
 dsp_conv_pixels dsp_conv_packed_one, dsp_conv_bytes_one, dsp_conv_wide_one;
 dsp_conv_pixels dsp_conv_packed_interleaved, dsp_conv_bytes_interleaved, dsp_conv_wide_interleaved;
-/* Bytes from 0 to 127 without a zero point, and from -128 to 127 as in TensorFlow Lite. */
+/* Bytes from 0 to 127 without a zero point, from -128 to 127, and the same as in TensorFlow Lite. */
 dsp_conv_pixels dsp_conv_packed_one_relu, dsp_conv_packed_interleaved_relu;
+dsp_conv_pixels dsp_conv_packed_one_whole, dsp_conv_packed_interleaved_whole;
 dsp_conv_pixels dsp_conv_packed_one_twice, dsp_conv_packed_interleaved_twice;
 dsp_conv_pixels dsp_conv_packed_one_once, dsp_conv_packed_interleaved_once;
 

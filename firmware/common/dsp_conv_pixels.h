@@ -96,9 +96,11 @@
   "usat16 " a ", #7, " a "\n\tusat16 " b ", #7, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t"
 #define DSP_CONV_PACKED_WHOLE(a, b, c, d) \
   "ssat16 " a ", #8, " a "\n\tssat16 " b ", #8, " b "\n\t" DSP_CONV_JOIN(a, b)
+/* From -128 to 127, of values that are 128 too large. */
+#define DSP_CONV_PACKED_RAISED(a, b, c, d) \
+  "usat16 " a ", #8, " a "\n\tusat16 " b ", #8, " b "\n\torr " a ", " a ", " b ", lsl #8\n\t" \
+  "eor " a ", " a ", #0x80808080\n\t"
 #define DSP_CONV_PACKED_CAP(word) "uqadd8 " word ", " word ", r11\n\tuqsub8 " word ", " word ", r11\n\t"
-#define DSP_CONV_PACKED_LIMITED_ONE ""
-#define DSP_CONV_PACKED_LIMITED_TWO ""
 #define DSP_CONV_PACKED_STORE_SECOND "str r6, [r12, r10]\n\t"
 #define DSP_CONV_PACKED_STORE "str r2, [r12], #4\n"
 
@@ -138,6 +140,21 @@
   "ldr lr, [sp, #12]\n\t" /* end */ \
   "ldr.w r0, [sp]\n\t" /* x */
 
+/* Clamps of halves that are not positive. */
+#define DSP_CONV_PACKED_BRANCH ""
+#define DSP_CONV_PACKED_OTHER_ONE ""
+#define DSP_CONV_PACKED_OTHER_TWO ""
+#define DSP_CONV_WIDE_BRANCH "bne.w 5f\n\t"
+#define DSP_CONV_WIDE_OTHER_ONE DSP_CONV_WIDE_OTHER(ONE)
+#define DSP_CONV_WIDE_OTHER_TWO DSP_CONV_WIDE_OTHER(TWO)
+#define DSP_CONV_WIDE_OTHER(count) \
+  "5:\n\t" \
+  DSP_CONV_EACH_##count(DSP_CONV_WIDE_WHOLE("r2", "r3", "r4", "r5"), DSP_CONV_WIDE_WHOLE("r6", "r7", "r8", "r9")) \
+  DSP_CONV_WIDE_LIMITED_##count \
+  "7:\n\t" \
+  DSP_CONV_PLACES \
+  "b 9b\n"
+
 /* The outputs of a block, from its sums. */
 #define DSP_CONV_OUTPUTS(layout, count) \
   "ldr.w r0, [sp, #20]\n\t" /* offset */ \
@@ -150,7 +167,7 @@
   DSP_CONV_EACH_##count(DSP_CONV_HIGH_OF("r2", "r3", "r4", "r5"), DSP_CONV_HIGH_OF("r6", "r7", "r8", "r9")) \
   DSP_CONV_EACH_##count(DSP_CONV_##layout##_PAIRS("r2", "r3", "r4", "r5"), \
                         DSP_CONV_##layout##_PAIRS("r6", "r7", "r8", "r9")) \
-  "bne.w 5f\n\t" \
+  DSP_CONV_##layout##_BRANCH \
   DSP_CONV_EACH_##count(DSP_CONV_##layout##_POSITIVE("r2", "r3", "r4", "r5"), \
                         DSP_CONV_##layout##_POSITIVE("r6", "r7", "r8", "r9")) \
   DSP_CONV_PLACES \
@@ -158,29 +175,31 @@
 #define DSP_CONV_OUTPUTS_PACKED_ONE DSP_CONV_OUTPUTS(PACKED, ONE)
 #define DSP_CONV_OUTPUTS_WIDE_ONE DSP_CONV_OUTPUTS(WIDE, ONE)
 #define DSP_CONV_OUTPUTS_WIDE_TWO DSP_CONV_OUTPUTS(WIDE, TWO)
-#define DSP_CONV_PACKED_LATE_ONE ""
-#define DSP_CONV_WIDE_LATE_ONE ""
-#define DSP_CONV_WIDE_LATE_TWO ""
 #ifndef DSP_DUAL_ISSUE
 #define DSP_CONV_OUTPUTS_PACKED_TWO DSP_CONV_OUTPUTS(PACKED, TWO)
 #define DSP_CONV_OUTPUTS_RELU_TWO DSP_CONV_OUTPUTS_RELU(TWO)
-#define DSP_CONV_PACKED_LATE_TWO ""
+#define DSP_CONV_OUTPUTS_WHOLE_TWO DSP_CONV_OUTPUTS_WHOLE(TWO)
 #endif
 
-/* The same for bytes from 0 to 127 without a zero point. */
-#define DSP_CONV_OUTPUTS_RELU(count) \
+/* The same for outputs that are known before: no tail, or cap. `offset` loads r0. */
+#define DSP_CONV_OUTPUTS_KNOWN(count, offset, multiply, clamp) \
   DSP_CONV_PACKED_TRUE_##count \
+  offset \
   "ldm r1!, {r10, r11, r12, lr}\n\t" \
-  DSP_CONV_EACH_##count(DSP_CONV_UPPER_OF("r2", "r3", "r4", "r5"), DSP_CONV_UPPER_OF("r6", "r7", "r8", "r9")) \
+  DSP_CONV_EACH_##count(multiply("r2", "r3", "r4", "r5"), multiply("r6", "r7", "r8", "r9")) \
   DSP_CONV_EACH_##count(DSP_CONV_PACKED_PAIRS("r2", "r3", "r4", "r5"), \
                         DSP_CONV_PACKED_PAIRS("r6", "r7", "r8", "r9")) \
-  DSP_CONV_EACH_##count(DSP_CONV_PACKED_POSITIVE("r2", "r3", "r4", "r5"), \
-                        DSP_CONV_PACKED_POSITIVE("r6", "r7", "r8", "r9")) \
+  DSP_CONV_EACH_##count(clamp("r2", "r3", "r4", "r5"), clamp("r6", "r7", "r8", "r9")) \
   "ldr r12, [sp, #4]\n\t" /* y */ \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "ldr lr, [sp, #12]\n\t" /* end */ \
   "ldr.w r0, [sp]\n\t" /* x */
+/* Bytes from 0 to 127 without a zero point, and from -128 to 127. */
+#define DSP_CONV_OUTPUTS_RELU(count) DSP_CONV_OUTPUTS_KNOWN(count, "", DSP_CONV_UPPER_OF, DSP_CONV_PACKED_POSITIVE)
+#define DSP_CONV_OUTPUTS_WHOLE(count) \
+  DSP_CONV_OUTPUTS_KNOWN(count, "ldr.w r0, [sp, #20]\n\t", DSP_CONV_HIGH_OF, DSP_CONV_PACKED_RAISED)
 #define DSP_CONV_OUTPUTS_RELU_ONE DSP_CONV_OUTPUTS_RELU(ONE)
+#define DSP_CONV_OUTPUTS_WHOLE_ONE DSP_CONV_OUTPUTS_WHOLE(ONE)
 
 /* The beginning of a function, to the sums of a block; */
 #define DSP_CONV_BEGIN \
@@ -195,7 +214,7 @@
   "push {r0, r2, r3, r4-r12}\n" \
   ".balign 8\n" \
   "1:\n\t" /* a block */ \
-  "ldm r1!, {r2-r5}\n\t"
+  "ldm.w r1!, {r2-r5}\n\t"
 
 /* the way to the next block, and to the next pixels. */
 #define DSP_CONV_NEXT \
@@ -240,14 +259,7 @@
     DSP_CONV_EACH_##count("", DSP_CONV_##layout##_STORE_SECOND) \
     DSP_CONV_##layout##_STORE \
     DSP_CONV_NEXT \
-    "5:\n\t" \
-    DSP_CONV_##layout##_LATE_##count \
-    DSP_CONV_EACH_##count(DSP_CONV_##layout##_WHOLE("r2", "r3", "r4", "r5"), \
-                          DSP_CONV_##layout##_WHOLE("r6", "r7", "r8", "r9")) \
-    DSP_CONV_##layout##_LIMITED_##count \
-    "7:\n\t" \
-    DSP_CONV_PLACES \
-    "b 9b\n" \
+    DSP_CONV_##layout##_OTHER_##count \
     "4:\n\t" \
     "ldr r12, [sp, #8]\n\t" \
     "ldr lr, [r12, #76]\n\t" /* any */ \
@@ -257,13 +269,15 @@
     "b 8b\n\t" \
   )
 
-/* The same for bytes from 0 to 127 without a zero point, known before: no offset, tail, or cap. */
-#define DSP_CONV_RELU_BODY(layout, count, sums) \
+/* The same for bytes whose clamp is known before. */
+#define DSP_CONV_RELU_BODY(layout, count, sums) DSP_CONV_KNOWN_BODY(count, sums, DSP_CONV_OUTPUTS_RELU_##count)
+#define DSP_CONV_WHOLE_BODY(layout, count, sums) DSP_CONV_KNOWN_BODY(count, sums, DSP_CONV_OUTPUTS_WHOLE_##count)
+#define DSP_CONV_KNOWN_BODY(count, sums, outputs) \
   __asm( \
     DSP_CONV_BEGIN \
     sums \
     "3:\n\t" \
-    DSP_CONV_OUTPUTS_RELU_##count \
+    outputs \
     DSP_CONV_EACH_##count("", DSP_CONV_PACKED_STORE_SECOND) \
     DSP_CONV_PACKED_STORE \
     DSP_CONV_NEXT \

@@ -177,11 +177,13 @@
 #define DSP_CONV_STEPS_INTERLEAVED_SHORT(steps) DSP_CONV_FIRST_TWO("4") "2:\n\t" steps
 #define DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_##layout##_TWO("4", "8", "")
 #define DSP_CONV_STEP(layout, distance) DSP_CONV_##layout##_TWO(#distance, "4", "")
+#define DSP_CONV_FIRST_INTERLEAVED DSP_CONV_STEP_INTERLEAVED
+#define DSP_CONV_FIRST DSP_CONV_STEP
+#define DSP_CONV_FIRST_TO_ROW DSP_CONV_STEP_TO_ROW
 #define DSP_CONV_STEP_TO_ROW(layout, distance, gap) \
   DSP_CONV_##layout##_TWO(#distance, "4", "addw r0, r0, #" #gap "\n\t")
 
 /* The outputs of a block of two pixels, in pairs, and the way to the next one. r12 has the first factor. */
-#define DSP_CONV_PACKED_LATE_TWO "pkhbt r7, r7, r9, lsl #16\n\t" /* behind the branch for other clamps */
 #define DSP_CONV_OUTPUTS_PACKED_TWO \
   "sub r3, r3, r2\n\t" \
   "ldr r10, [sp, #28]\n\t" /* tail */ \
@@ -208,10 +210,9 @@
   "smmlar r9, r9, r11, r0\n\t" \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
   "pkhbt r6, r6, r8, lsl #16\n\t" \
-  "bne 5f\n\t" \
   "usat16 r2, #7, r2\n\t" \
   "ldr r11, [sp, #24]\n\t" /* high */ \
-  DSP_CONV_PACKED_LATE_TWO \
+  "pkhbt r7, r7, r9, lsl #16\n\t" \
   "ldr lr, [sp, #12]\n\t" /* end */ \
   "usat16 r3, #7, r3\n\t" \
   "ldr r0, [sp]\n\t" /* x */ \
@@ -231,8 +232,8 @@
   "bne 1b\n\t" \
   "b 11f\n\t"
 
-/* The same for bytes from 0 to 127 without a zero point. */
-#define DSP_CONV_OUTPUTS_RELU_TWO \
+/* The same for outputs that are known before. `more` is the offset's register, which `load` loads, of SMMLAR. */
+#define DSP_CONV_OUTPUTS_KNOWN_TWO(load, multiply, more, bits, last) \
   "sub r3, r3, r2\n\t" \
   "ldr lr, [r1, #4]\n\t" \
   "sub r5, r5, r4\n\t" \
@@ -240,29 +241,35 @@
   "sub r7, r7, r6\n\t" \
   "ldr r11, [r1, #12]\n\t" \
   "sub r9, r9, r8\n\t" \
-  "smmulr r2, r2, r12\n\t" \
+  load \
+  multiply " r2, r2, r12" more "\n\t" \
   "add.w r1, r1, #16\n\t" \
-  "smmulr r4, r4, r10\n\t" \
-  "smmulr r3, r3, lr\n\t" \
-  "smmulr r5, r5, r11\n\t" \
-  "smmulr r6, r6, r12\n\t" \
+  multiply " r4, r4, r10" more "\n\t" \
+  multiply " r3, r3, lr" more "\n\t" \
+  multiply " r5, r5, r11" more "\n\t" \
+  multiply " r6, r6, r12" more "\n\t" \
   "ldr r12, [sp, #4]\n\t" /* y */ \
   "pkhbt r2, r2, r4, lsl #16\n\t" \
-  "smmulr r8, r8, r10\n\t" \
+  multiply " r8, r8, r10" more "\n\t" \
   "pkhbt r3, r3, r5, lsl #16\n\t" \
-  "smmulr r7, r7, lr\n\t" \
+  multiply " r7, r7, lr" more "\n\t" \
   "ldr r10, [sp, #16]\n\t" /* y_step */ \
-  "smmulr r9, r9, r11\n\t" \
+  multiply " r9, r9, r11" more "\n\t" \
   "ldr lr, [sp, #12]\n\t" /* end */ \
-  "usat16 r2, #7, r2\n\t" \
+  "usat16 r2, " bits ", r2\n\t" \
   "pkhbt r6, r6, r8, lsl #16\n\t" \
-  "usat16 r3, #7, r3\n\t" \
-  DSP_CONV_PACKED_LATE_TWO \
-  "usat16 r6, #7, r6\n\t" \
+  "usat16 r3, " bits ", r3\n\t" \
+  "pkhbt r7, r7, r9, lsl #16\n\t" \
+  "usat16 r6, " bits ", r6\n\t" \
   "ldr r0, [sp]\n\t" /* x */ \
-  "usat16 r7, #7, r7\n\t" \
+  "usat16 r7, " bits ", r7\n\t" \
   "orr r2, r2, r3, lsl #8\n\t" \
-  "orr r6, r6, r7, lsl #8\n\t"
+  "orr r6, r6, r7, lsl #8\n\t" \
+  last
+#define DSP_CONV_OUTPUTS_RELU_TWO DSP_CONV_OUTPUTS_KNOWN_TWO("", "smmulr", "", "#7", "")
+#define DSP_CONV_OUTPUTS_WHOLE_TWO \
+  DSP_CONV_OUTPUTS_KNOWN_TWO("ldr.w r0, [sp, #20]\n\t", "smmlar", ", r0", "#8", \
+                             "eor r2, r2, #0x80808080\n\teor r6, r6, #0x80808080\n\t")
 
 /* Outputs by a product with an offset for each channel: factor and offset follow each other. */
 #define DSP_CONV_OUTPUTS_SINGLE_TWO \

@@ -41,6 +41,8 @@ static inline void dsp_conv_twin_output(const int32_t *sums, int32_t channel, co
   if (is_packed && run->tail == DSP_CONV_POSITIVE) {
     const int32_t most = 255 - (int32_t)(run->high & 255);
     value = dsp_twin_saturate(value, 0, 0, most < 127 ? most : 127);
+  } else if (is_packed && run->tail == DSP_CONV_WHOLE) {
+    value = dsp_twin_saturate(value, 0, 0, UINT8_MAX) + INT8_MIN;
   } else {
     value = dsp_conv_twin_limit(value, run->low, run->high);
   }

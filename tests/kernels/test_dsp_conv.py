@@ -41,6 +41,9 @@ DSP_CONV_ONE_PIXEL(packed_one_twice, PACKED, DSP_CONV_TWICE_BODY)
 DSP_CONV_ONE_PIXEL(packed_one_once, PACKED, DSP_CONV_ONCE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_relu, PACKED, DSP_CONV_RELU_BODY)
 DSP_CONV_TWO_PIXELS(packed_32_relu, PACKED, DSP_CONV_RELU_BODY, 32)
+DSP_CONV_ONE_PIXEL(packed_one_whole, PACKED, DSP_CONV_WHOLE_BODY)
+DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_whole, PACKED, DSP_CONV_WHOLE_BODY)
+DSP_CONV_TWO_PIXELS(packed_32_whole, PACKED, DSP_CONV_WHOLE_BODY, 32)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_twice, PACKED, DSP_CONV_TWICE_BODY)
 DSP_CONV_INTERLEAVED_PIXELS(packed_interleaved_once, PACKED, DSP_CONV_ONCE_BODY)
 DSP_CONV_TWO_PIXELS(packed_32_twice, PACKED, DSP_CONV_TWICE_BODY, 32)
@@ -52,13 +55,17 @@ DSP_CONV_TWO_PIXELS(packed_32, PACKED, DSP_CONV_BODY, 32)
 DSP_CONV_TWO_PIXELS(bytes_32, BYTES, DSP_CONV_BYTES_BODY, 32)
 DSP_CONV_TWO_PIXELS(wide_32, WIDE, DSP_CONV_BODY, 32)
 #define ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
-#define ALL_STEPS(layout) ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
+#define FIRST_ROW(layout) DSP_CONV_FIRST(layout, 32) DSP_CONV_STEP_TO_ROW(layout, 32, 312)
+#define ALL_STEPS(layout) FIRST_ROW(layout) ROW(layout) DSP_CONV_STEP(layout, 32) DSP_CONV_STEP(layout, 32)
 #define INTERLEAVED_STEPS(layout) \
-  DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout)
+  DSP_CONV_FIRST_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout) DSP_CONV_STEP_INTERLEAVED(layout)
 DSP_CONV_INTERLEAVED_SHORT_PIXELS(packed_interleaved_3, PACKED, DSP_CONV_BODY, INTERLEAVED_STEPS(PACKED))
 DSP_CONV_INTERLEAVED_SHORT_PIXELS(bytes_interleaved_3, BYTES, DSP_CONV_BYTES_BODY, INTERLEAVED_STEPS(BYTES))
 DSP_CONV_INTERLEAVED_SHORT_PIXELS(wide_interleaved_3, WIDE, DSP_CONV_BODY, INTERLEAVED_STEPS(WIDE))
 DSP_CONV_SHORT_PIXELS(packed_short, PACKED, DSP_CONV_BODY, 32, ALL_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(packed_short_whole, PACKED, DSP_CONV_WHOLE_BODY, 32, ALL_STEPS(PACKED))
+DSP_CONV_SHORT_PIXELS(packed_narrow, PACKED, DSP_CONV_BODY, 32,
+  DSP_CONV_FIRST_TO_ROW(PACKED, 32, 316) DSP_CONV_STEP_TO_ROW(PACKED, 32, 316) DSP_CONV_STEP(PACKED, 32))
 DSP_CONV_SHORT_PIXELS(bytes_short, BYTES, DSP_CONV_BYTES_BODY, 32, ALL_STEPS(BYTES))
 DSP_CONV_SHORT_PIXELS(wide_short, WIDE, DSP_CONV_BODY, 32, ALL_STEPS(WIDE))
 
@@ -145,12 +152,18 @@ static void check_walks(int32_t pairs, int32_t tail, int32_t is_high, int32_t y_
     check(packed_interleaved_relu, 0, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
     check(packed_32_relu, 0, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
   }
-  if (tail == DSP_CONV_ANY || y_bytes == 1) {
+  if (tail == DSP_CONV_WHOLE && y_bytes == 1) {
+    check(packed_one_whole, packed_any_one, DSP_CONV_PACKED, ONE, pairs, tail, is_high, y_bytes, 0);
+    check(packed_interleaved_whole, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_32_whole, packed_any_two, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
+    check(packed_short_whole, packed_any_two, DSP_CONV_PACKED, SHORT, 2, tail, is_high, y_bytes, 0);
+  } else if (tail == DSP_CONV_ANY || y_bytes == 1) {
     check(packed_one, packed_any_one, DSP_CONV_PACKED, ONE, pairs, tail, is_high, y_bytes, 0);
     check(packed_interleaved, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, pairs, tail, is_high, y_bytes, 0);
     check(packed_interleaved_3, packed_any_two, DSP_CONV_PACKED, INTERLEAVED, 3, tail, is_high, y_bytes, 0);
     check(packed_32, packed_any_two, DSP_CONV_PACKED, LOOPED, pairs, tail, is_high, y_bytes, 0);
     check(packed_short, packed_any_two, DSP_CONV_PACKED, SHORT, 2, tail, is_high, y_bytes, 0);
+    check(packed_narrow, packed_any_two, DSP_CONV_PACKED, SHORT, 1, tail, is_high, y_bytes, 0);
   }
   if (tail == DSP_CONV_ANY || y_bytes == 2) {
     check(wide_one, wide_any_one, DSP_CONV_WIDE, ONE, pairs, tail, is_high, y_bytes, 0);

@@ -267,7 +267,8 @@ class DualMac(Kernel):
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
         weight_layout = _expected_layout(layer, widths)
-        variant = layer.rounding or ("relu" if layer.activation.low == 0 else "") if weight_layout == "packed" else ""
+        own = layer.rounding or ("relu" if layer.activation.low == 0 else "whole")
+        variant = own if weight_layout == "packed" else ""
         return conv_code(parts_of(layer), widths, weight_layout, variant, layer.rounding)
 
     @override
@@ -293,13 +294,13 @@ def _epilogue(quantized: QuantizedLayer) -> Epilogue:
 
 
 def _variant(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
-    """Return the inner loop for bytes from 0 to 127 without a zero point, or from -128 to 127 as in TensorFlow Lite."""
+    """Return the inner loop for bytes from 0 to 127 without a zero point, or from -128 to 127."""
     if weight_layout != "packed":
         return ""
     if epilogue.is_narrow and not epilogue.is_capped and quantized.formats.y.zero_point == 0:
         return "relu"
     shift = f"_{epilogue.product_shift}" if epilogue.product_shift else ""
-    return epilogue.rounding + shift if epilogue.is_whole else ""
+    return (epilogue.rounding or "whole") + shift if epilogue.is_whole else ""
 
 
 def tail_of(epilogue: Epilogue, weight_layout: str, quantized: QuantizedLayer) -> str:
