@@ -320,7 +320,7 @@ def test_what_bits_exclude_is_said() -> None:
     bytes_only = describe_memory(own.kernel_choice(graph, BitWidths.all(graph, 8)), own, 2).why
     assert "8-bit values and weights only" not in bytes_only
     why = describe_memory(wide.kernel_choice(graph, BitWidths.all(graph, 16)), wide, 2).why
-    assert "packed, unpacked: for 8-bit values and weights only" in why
+    assert "unpacked_16k: for 8-bit values and weights only" in why
 
 
 def described(*layers: Layer) -> list[ProjectMemory]:

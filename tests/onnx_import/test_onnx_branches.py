@@ -157,7 +157,7 @@ def _random_node(builder: OnnxBuilder, rng: np.random.Generator, values: dict[st
 def test_resnet8() -> None:
     graph = check(shared_model(RESNET), samples=1)
     assert graph.predecessors == (
-        *((-1,), (0,), (1,), (0, 2), (3,), (3,), (5,), (4, 6), (7,), (7,), (9,), (8, 10), (11,), (12,), (13,)),
+        *((-1,), (0,), (1,), (0, 2), (3,), (3,), (4,), (5, 6), (7,), (7,), (8,), (9, 10), (11,), (12,), (13,)),
     )
     blocks = [
         *((32 * 32 * 16 * (27 + 1), 32 * 32 * 16 * (144 + 1), 32 * 32 * 16 * (144 + 1), 32 * 32 * 16),

@@ -55,7 +55,7 @@ def test_less_ram_means_fewer_copies_another_kernel_and_no_fewer_cycles(quantize
     assert copied == sorted(copied, reverse=True)
     assert copied[0] > copied[-1]
     kernels = [own.memory.kernels[SECOND_CONV].name for own in plans]
-    assert kernels == ["packed", "packed", "unpacked", "unpacked"]  # which reads flash once, and needs no copy
+    assert kernels == ["packed", "packed", "unpacked_8k", "unpacked"]  # which reads flash once, and needs no copy
     problems = (make_problem(shipped_table(), quantized.dequantized, (board,), CostSettings()) for board in boards)
     seconds = [sum(layer.seconds[0] for layer in problem.layers) for problem in problems]
     assert all(after > before * (1 - TABLE_ERROR) for before, after in pairwise(seconds))

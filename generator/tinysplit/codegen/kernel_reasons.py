@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from tinysplit.common.choices import Optimize
 from tinysplit.common.units import PERCENT
-from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, predicted_cycles
+from tinysplit.kernels import Kernel, candidates, predicted_cycles
 from tinysplit.kernels.scheme import Scheme, SchemeRule
-from tinysplit.kernels.selection import KERNELS
+from tinysplit.kernels.selection import KERNELS, table_error
 from tinysplit.memory.kernel_choice import LEAST_SAVING, KernelChoice
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers import Layer
@@ -60,11 +60,14 @@ def _compared_cycles(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoic
         return
     own_cycles = round(choice.cycles(number, own))
     others = ((kernel, round(choice.cycles(number, kernel))) for kernel in known if kernel is not own)
-    compared = ", ".join(f"{kernel.name} {_against(kernel, cycles, own_cycles)}" for kernel, cycles in others)
+    compared = ", ".join(
+        f"{kernel.name} {_against(kernel, cycles, own_cycles, table_error(kernel, own, layer))}"
+        for kernel, cycles in others
+    )
     yield f"the layer alone is expected to take {own_cycles} cycles with {own.name}, {compared}"
 
 
-def _against(kernel: Kernel, cycles: int, own: int) -> str:
+def _against(kernel: Kernel, cycles: int, own: int, error: float) -> str:
     """Return cycles of a kernel compared with those of the chosen one: "200 (2.0 times as many)"."""
     if cycles == own:
         return f"{cycles} (as many)"
@@ -74,8 +77,8 @@ def _against(kernel: Kernel, cycles: int, own: int) -> str:
     text = f"{cycles} ({PERCENT * share:.0f} % {'more' if cycles > own else 'fewer'}"
     if cycles < own and kernel.takes_much_flash and share <= LEAST_SAVING:
         text += f", and a kernel with much flash has to save more than {PERCENT * LEAST_SAVING:.0f} %"
-    elif cycles < own and not kernel.takes_much_flash and share <= TABLE_ERROR:
-        text += f", within the {PERCENT * TABLE_ERROR:.0f} % by which estimates may err"
+    elif cycles < own and not kernel.takes_much_flash and share <= error:
+        text += f", within the {PERCENT * error:.0f} % by which estimates may err"
     return f"{text})"
 
 
@@ -85,7 +88,9 @@ def _without_memory(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice
         if kernel is own:
             continue
         needed_bytes = choice.live_bytes(number, kernel)
-        if choice.waits(number, kernel) == float("inf"):
+        if kernel.takes_much_ram and not choice.is_alone:
+            yield f"{kernel.name} takes much RAM, which only a board that has the whole network may leave free"
+        elif choice.waits(number, kernel) == float("inf"):
             yield f"{kernel.name} needs {needed_bytes} bytes of RAM with its tensors, of {choice.limit_bytes}"
         elif flash_bytes := choice.lacks_flash_for(number, kernel):
             yield f"{kernel.name} takes {flash_bytes} bytes more flash, which the whole network does not leave free"

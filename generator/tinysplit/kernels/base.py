@@ -55,14 +55,16 @@ class KernelContext:
 class Kernel(ABC):
     """One way to compute layers of some kinds.
 
-    `name` is also the name of the module, of the folder of its templates and of its entries in the cost table. `fits`,
-    `scratch_bytes` and `lead` must not depend on the weights: splits are solved before the weights are quantized. What
-    they return is kept for all layers of a shape, and that of `_OF_LAYERS` for layers that are equal but for their
-    names.
+    `name` is also the name of the module, of the folder of its templates and, without a `cost_name`, of its entries in
+    the cost table. `fits`, `scratch_bytes` and `lead` must not depend on the weights: splits are solved before the
+    weights are quantized. What they return is kept for all layers of a shape, and that of `_OF_LAYERS` for layers that
+    are equal but for their names.
     """
 
     name: ClassVar[str]
+    cost_name: ClassVar[str] = ""  # of the kernel whose entries of the cost table also have its parts
     takes_much_flash: ClassVar[bool] = False  # selected only where a board's flash has room: see `KernelChoice`
+    takes_much_ram: ClassVar[bool] = False  # selected only on a board that has all of a network
     depends_on_weights: ClassVar[bool] = False  # its code does: other weights may need another one
     unrolled_columns: ClassVar[int] = 5  # most columns of a pool's window over which the compiler unrolls a loop
     reads_forward: ClassVar[bool] = False  # each array of constants from begin to end, one word after the other
@@ -192,4 +194,4 @@ class Kernel(ABC):
 
     def cost_kind(self, layer: Layer) -> str:
         """Return the key of `layer` and this kernel in the cost table."""
-        return f"{layer.cost_kind}/{self.name}"
+        return f"{layer.cost_kind}/{self.cost_name or self.name}"

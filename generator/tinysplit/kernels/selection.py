@@ -11,7 +11,8 @@ from tinysplit.kernels.armv6m.runs import RunsOfChannels
 from tinysplit.kernels.armv6m.sliding import Sliding
 from tinysplit.kernels.armv6m.streamed import Streamed
 from tinysplit.kernels.armv6m.swar import Swar
-from tinysplit.kernels.armv6m.unpacked import Unpacked
+from tinysplit.kernels.armv6m.two_windows import TwoWindows
+from tinysplit.kernels.armv6m.unpacked import Unpacked, UnpackedTo8K, UnpackedTo16K
 from tinysplit.kernels.armv6m.wide import Wide
 from tinysplit.kernels.base import Kernel
 from tinysplit.kernels.cost_table import CycleTable
@@ -30,6 +31,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.base import Layer
 
 TABLE_ERROR = 0.1  # relative error of predicted cycles among layers of one kind: smaller differences are ignored
+SAME_COSTS_ERROR = 0.02  # the same of kernels that share entries of the cost table, whose errors are alike
 FLASH_TOLERANCE = 0.1  # relative: kernels within this margin of the least flash are equivalent
 KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the cost table
     DualMac(),
@@ -39,7 +41,10 @@ KERNELS: tuple[Kernel, ...] = (  # fastest first; the order breaks ties in the c
     ByteLanes(),
     Lanes(),
     Packed(),
+    TwoWindows(),
     Unpacked(),
+    UnpackedTo8K(),
+    UnpackedTo16K(),
     Streamed(),
     Wide(),
     RowPairs(),
@@ -108,10 +113,15 @@ def choose(
         if isinf(own) and isinf(least):  # neither fits: the smaller one may on another board, or fused
             is_better = each.span_bytes(layer, widths) < fastest.span_bytes(layer, widths)
         else:
-            is_better = cycles + own < (1 - TABLE_ERROR) * (others + least)
+            is_better = cycles + own < (1 - table_error(each, fastest, layer)) * (others + least)
         if is_better:
             fastest = each
     return fastest
+
+
+def table_error(kernel: Kernel, other: Kernel, layer: Layer) -> float:
+    """Return the relative difference of predicted cycles from which on one of two kernels is taken to be faster."""
+    return SAME_COSTS_ERROR if kernel.cost_kind(layer) == other.cost_kind(layer) else TABLE_ERROR
 
 
 def _least_ram(kernels: tuple[Kernel, ...], layer: Layer, widths: Widths) -> tuple[Kernel, ...]:

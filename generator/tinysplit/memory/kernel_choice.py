@@ -292,8 +292,11 @@ class KernelChoice:
     def waits(self, number: int, kernel: Kernel) -> float:
         """Return the cycles that the constants of a kernel are expected to cost in flash, beside those of the table.
 
-        They are infinite if tensors and scratch memory do not fit while the layer runs, alone or fused with another.
+        They are infinite if tensors and scratch memory do not fit while the layer runs, alone or fused with another. So
+        they are for kernels with much RAM unless the board is alone: that of links and divided layers is not known yet.
         """
+        if kernel.takes_much_ram and not self.is_alone:
+            return inf
         if self.live_bytes(number, kernel) > self.limit_bytes and not self._fits_fused(number, kernel):
             return inf
         return self._constant_cycles_in_flash(number, kernel)

@@ -25,10 +25,11 @@ class _Order:
     elements: int  # alive
     most: int = 0  # peak of elements alive
     total: int = 0  # their sum over the steps
+    crowding: int = 0  # the same, each times the MACs of its step: kernels with much scratch memory are faster
 
     @property
-    def cost(self) -> tuple[int, int]:
-        return self.most, self.total
+    def cost(self) -> tuple[int, int, int]:
+        return self.most, self.total, self.crowding
 
 
 class _Network:
@@ -65,6 +66,7 @@ class _Network:
             elements=elements - sum(self.sizes[name] for name in dead),
             most=max(order.most, elements),
             total=order.total + elements,
+            crowding=order.crowding + elements * layer.macc,
         )
 
     def _later(self, name: str, done: int) -> bool:

@@ -15,6 +15,7 @@ from tinysplit.kernels.armv6m.packed import Packed
 from tinysplit.kernels.armv6m.runs import RunsOfChannels
 from tinysplit.kernels.armv6m.sliding import Sliding
 from tinysplit.kernels.armv6m.streamed import Streamed
+from tinysplit.kernels.armv6m.two_windows import TwoWindows
 from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.kernels.armv6m.wide import Wide
 from tinysplit.kernels.cores import CORTEX_M0PLUS
@@ -125,6 +126,7 @@ def random_runs(rng: np.random.Generator) -> Layer:
 
 MAKERS: dict[str, tuple[Callable[[np.random.Generator], Layer], Kernel, int]] = {
     "conv": (random_conv, Packed(), 8),
+    "conv of two windows": (random_conv, TwoWindows(), 8),
     "conv from unpacked weights": (random_conv, Unpacked(), 8),
     "conv of 16 bits": (random_conv, Wide(), 16),
     "dense": (random_dense, Packed(), 8),

@@ -63,12 +63,12 @@ class ChannelBlock:
     offsets: tuple[Integers, ...]
     factors: Integers  # channels x words
 
-    def packed(self) -> Iterator[Integers]:
+    def packed(self, *, offsets_first: bool = False) -> Iterator[Integers]:
         """Yield the words in the order in which they are read: a group's offsets follow its first two inputs."""
         yield from self.head()
         for weights, offset in zip(self.weights, self.offsets, strict=True):
-            words = _pair(weights).T.reshape(-1)
-            yield from (words[:4], _pair(offset)[::-1], words[4:])
+            words, offsets = _pair(weights).T.reshape(-1), _pair(offset)
+            yield from (offsets, words) if offsets_first else (words[:4], offsets[::-1], words[4:])
         yield from self.tail()
 
     def head(self) -> tuple[Integers, ...]:
@@ -143,6 +143,7 @@ class PixelsContext(common.Armv6mContext):
     copies_map: bool  # in place of single windows, which are its pixels
     buffers_outputs: bool  # of a pixel in the scratch buffer, so that the output may replace the input
     unpacks: bool  # weights to the scratch buffer
+    windows: int  # that a call of the function of pixels computes together
 
     @property
     def loops(self) -> int:
@@ -289,7 +290,7 @@ def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
 
 
 def packed_context(
-    quantized: QuantizedLayer, channels: int, *, unpacks: bool, may_copy_map: bool = False
+    quantized: QuantizedLayer, channels: int, *, unpacks: bool, may_copy_map: bool = False, windows: int = 1
 ) -> PackedContext:
     """Return the context of a kernel with packed products, `channels` output channels at a time."""
     layer, packing, unsigned = quantized.layer, Packing.of(quantized), common.UnsignedLayer.of(quantized)
@@ -300,7 +301,7 @@ def packed_context(
         copy=common.ValueCopy.of(quantized),
         factor_words=factor_words,
         split=common.split_products(quantized),
-        pixels_template="layers/packed/packed.c.j2",
+        pixels_template=f"layers/packed/{'packed' if windows == 1 else 'two_windows'}.c.j2",
         element="uint8_t",
         inputs=packing.inputs,
         used_inputs=used,
@@ -311,6 +312,7 @@ def packed_context(
         copies_map=copies and may_copy_map,
         buffers_outputs=isinstance(layer, Conv) and not copies and not unpacks,
         unpacks=unpacks,
+        windows=windows,
         groups=packing.groups,
         x_high=unsigned.x_high,
     )

@@ -44,7 +44,6 @@ from tinysplit.network.layers.base import Layer
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 FEWEST_PIXELS = 8  # with fewer, unpacking takes more time than it saves
-MOST_BYTES = 4096  # of packed words in RAM; windows are copied once for all channels there
 MOST_MAP_BYTES = 4096  # of a map that is copied as a whole, once for all channels
 ORDER = (0, 2, 1, 3)
 MIDDLE = 128
@@ -54,6 +53,7 @@ class Unpacked(Kernel):
     """Convolutions and fully connected layers of 8 bits with many weights."""
 
     name: ClassVar[str] = "unpacked"
+    most_bytes: ClassVar[int] = 4096  # of packed words in RAM; windows are copied once for all channels there
 
     @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
@@ -67,20 +67,20 @@ class Unpacked(Kernel):
     @override
     def scratch_bytes(self, layer: Layer, widths: Widths) -> int:
         # packed words, and the values of one window or of the map
-        values = layer.in_shape.size if may_copy_map(layer) else padded_inputs(layer)[0]
-        return _blocks_at_once(layer) * largest_block_bytes(layer) + aligned(values)
+        values = layer.in_shape.size if self._may_copy_map(layer) else padded_inputs(layer)[0]
+        return self._blocks_at_once(layer) * largest_block_bytes(layer) + aligned(values)
 
     @override
     def row_order(self, layer: Layer, widths: Widths) -> RowOrder:
         # all rows are computed for the channels in RAM, then for the next ones
         usual = usual_order(layer)
-        return usual if usual.reason else RowOrder(passes=_passes(layer))
+        return usual if usual.reason else RowOrder(passes=self._passes(layer))
 
     @override
     def loads(self, layer: Layer, widths: Widths) -> Loads:
         # weights are read once from flash, and as packed words from RAM for every pixel
         weights_bytes = self.weights_bytes(layer, widths)
-        copied_bytes = _passes(layer) * windows_bytes(layer, widths)
+        copied_bytes = self._passes(layer) * windows_bytes(layer, widths)
         words = block_loads(layer, 2 * weights_bytes, widths.x // 8, channels=CHANNELS, copied_bytes=copied_bytes)
         return Loads(weights_bytes, words.flash_bytes + words.ram_bytes)
 
@@ -91,7 +91,7 @@ class Unpacked(Kernel):
         (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
         loops = blocks * inputs // unroll
         own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
-        return {**pixels_work(layer, widths, _passes(layer), copies_map=may_copy_map(layer)), **own}
+        return {**pixels_work(layer, widths, self._passes(layer), copies_map=self._may_copy_map(layer)), **own}
 
     @override
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
@@ -102,7 +102,7 @@ class Unpacked(Kernel):
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        (_, unroll), channels = padded_inputs(layer), CHANNELS * _blocks_at_once(layer)
+        (_, unroll), channels = padded_inputs(layer), CHANNELS * self._blocks_at_once(layer)
         return Code(pixels_code(layer, widths, unroll, expected_groups(layer), channels))
 
     @override
@@ -118,30 +118,53 @@ class Unpacked(Kernel):
 
     @override
     def context(self, quantized: QuantizedLayer) -> PackedContext:
-        channels = CHANNELS * _blocks_at_once(quantized.layer)
-        return packed_context(quantized, channels, unpacks=True, may_copy_map=may_copy_map(quantized.layer))
+        channels = CHANNELS * self._blocks_at_once(quantized.layer)
+        return packed_context(quantized, channels, unpacks=True, may_copy_map=self._may_copy_map(quantized.layer))
 
     @override
     def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
         return Packing.of(quantized).groups
 
+    def _may_copy_map(self, layer: Layer) -> bool:
+        """Return whether there is scratch memory for all values of a layer, which otherwise are copied in each pass."""
+        may_be_signed = layer.x_clamp.low < 0 or bool(layer.rounding)
+        is_whole = is_pointwise(layer) and padded_inputs(layer)[0] == inputs_of(layer)
+        return may_be_signed and is_whole and self._passes(layer) > 1 and layer.in_shape.size <= MOST_MAP_BYTES
 
-def may_copy_map(layer: Layer) -> bool:
-    """Return whether there is scratch memory for all values of a layer, which otherwise are copied in each pass."""
-    may_be_signed = layer.x_clamp.low < 0 or bool(layer.rounding)
-    is_whole = is_pointwise(layer) and padded_inputs(layer)[0] == inputs_of(layer)
-    return may_be_signed and is_whole and _passes(layer) > 1 and layer.in_shape.size <= MOST_MAP_BYTES
+    def _passes(self, layer: Layer) -> int:
+        """Return how often all windows are copied."""
+        return layer.out_shape.channels // CHANNELS // self._blocks_at_once(layer)
+
+    def _blocks_at_once(self, layer: Layer) -> int:
+        """Return how many blocks of four channels RAM holds at a time: a window that is copied serves all of them."""
+        return _blocks_at_once(layer, self.most_bytes)
 
 
-def _passes(layer: Layer) -> int:
-    """Return how often all windows are copied."""
-    return layer.out_shape.channels // CHANNELS // _blocks_at_once(layer)
+class UnpackedTo8K(Unpacked):
+    """The same with more RAM, where it holds more channels."""
+
+    name: ClassVar[str] = "unpacked_8k"
+    cost_name: ClassVar[str] = Unpacked.name
+    takes_much_ram: ClassVar[bool] = True
+    most_bytes: ClassVar[int] = 2 * Unpacked.most_bytes
+
+    @override
+    def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
+        if not super().fits(layer, core, widths):
+            return False
+        return self._blocks_at_once(layer) > _blocks_at_once(layer, self.most_bytes // 2)
 
 
-def _blocks_at_once(layer: Layer) -> int:
-    """Return how many blocks of four channels RAM holds at a time: a window that is copied serves all of them."""
+class UnpackedTo16K(UnpackedTo8K):
+    """The same with yet more RAM."""
+
+    name: ClassVar[str] = "unpacked_16k"
+    most_bytes: ClassVar[int] = 2 * UnpackedTo8K.most_bytes
+
+
+def _blocks_at_once(layer: Layer, most_bytes: int) -> int:
     blocks = layer.out_shape.channels // CHANNELS
-    most = 1 if is_pointwise(layer) else max(1, MOST_BYTES // largest_block_bytes(layer))
+    most = 1 if is_pointwise(layer) else max(1, most_bytes // largest_block_bytes(layer))
     return max(count for count in range(1, min(blocks, most) + 1) if blocks % count == 0)
 
 

@@ -83,6 +83,7 @@ class Wide(OneWindow):
             copies_map=False,
             buffers_outputs=isinstance(layer, Conv) and not copies,
             unpacks=False,
+            windows=1,
         )
 
 
