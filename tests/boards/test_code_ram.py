@@ -51,7 +51,19 @@ def test_an_f334_has_4_kb_of_ccm_sram() -> None:
     assert load_board("nucleo_f334r8").code_ram == CodeRam("ccm", 0x10000000, 0x10000000, 4 * KB)
 
 
-WITH_CODE_RAM = ("nucleo_g474re", "nucleo_f303re", "nucleo_f334r8")
+@pytest.mark.parametrize(("name", "kb"), [("nucleo_h743zi", 64), ("nucleo_h723zg", 64), ("nucleo_f746zg", 16)])
+def test_the_itcm_of_a_cortex_m7_has_no_code_where_null_points_to(name: str, kb: int) -> None:
+    """RM0433, RM0468 and RM0385, section Memory map."""
+    ram = load_board(name).code_ram
+    assert ram == CodeRam("itcm", 0, 0, kb * KB)
+    assert ram.is_apart
+    assert (ram.unused_bytes, ram.free_bytes(0x2000FFFF)) == (kb * KB // 64, kb * KB * 63 // 64)
+
+
+WITH_CODE_RAM = (
+    *("nucleo_g474re", "nucleo_f303re", "nucleo_f334r8"),
+    *("nucleo_f746zg", "nucleo_f767zi", "nucleo_h723zg", "nucleo_h743zi"),
+)
 
 
 @pytest.mark.parametrize("name", [name for name in board_names() if "_l4" not in name and name not in WITH_CODE_RAM])

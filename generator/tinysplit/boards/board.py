@@ -24,7 +24,7 @@ _EXTI = re.compile(r"EXTI(\d+)(?:_(\d+))?")
 
 @dataclass(frozen=True)
 class CodeRam:
-    """RAM on the code buses, where code is fetched without wait states: part of the data RAM, or one apart (F3)."""
+    """RAM on the code buses, where code is fetched without wait states: part of the data RAM, or one apart (F3, M7)."""
 
     name: str  # "sram2"
     code_start: int  # address on the code buses
@@ -46,10 +46,15 @@ class CodeRam:
         """Bytes of which the code begins at a multiple: a 64th, which two regions of the MPU tell from data."""
         return self.size_bytes // MPU_PARTS**2
 
+    @property
+    def unused_bytes(self) -> int:
+        """Bytes at the start without code, if at address 0: the MPU refuses what null pointers point to."""
+        return 0 if self.code_start else self.alignment
+
     def free_bytes(self, data_end: int) -> int:
         """Return the bytes that are free for code behind data that end at `data_end`."""
         if self.is_apart:
-            return self.size_bytes
+            return self.size_bytes - self.unused_bytes
         first = max(self.data_start, -(-data_end // self.alignment) * self.alignment)
         return max(0, self.end - first)
 
@@ -102,6 +107,11 @@ class Device:
     def ram_bytes(self) -> int:
         """Bytes of all RAM."""
         return sum(memory.size_bytes for memory in self.ram)
+
+    @property
+    def flash_addresses(self) -> tuple[int, ...]:
+        """Where the flash is mapped: also at 0, except on Cortex-M7 and M33."""
+        return (self.flash.start,) if self.core in ("cortex-m7", "cortex-m33") else (self.flash.start, 0)
 
     @property
     def largest_ram(self) -> Memory:

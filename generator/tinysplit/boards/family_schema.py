@@ -28,7 +28,7 @@ class CodeAlias(FileModel):
     """The memory that is (also) mapped on the code buses, and its address there; a device may lack it."""
 
     memory: str
-    start: PositiveInt
+    start: int = Field(ge=0)
     source: Source
 
 

@@ -81,8 +81,8 @@ def code_ram(alias: CodeAlias, memory: Memory, device: Device) -> CodeRam:
     if memory.start != alias.start and not any(_contains(ram, memory) for ram in device.ram):
         raise InputError(f"{what} at 0x{memory.start:08x} is no part of the data RAM")
     on_code_buses = Memory(memory.name, alias.start, memory.size_bytes)
-    flash_at_0 = Memory("flash at address 0", 0, device.flash.size_bytes)
-    for other in (flash_at_0, device.flash, *device.ram):
+    flash_at_0 = [Memory("flash at address 0", 0, device.flash.size_bytes)] if 0 in device.flash_addresses else []
+    for other in (*flash_at_0, device.flash, *device.ram):
         if _overlap(on_code_buses, other):
             raise InputError(f"{what} at 0x{alias.start:08x} overlaps {other.name}")
     if memory.size_bytes < _LEAST_CODE_BYTES or any(

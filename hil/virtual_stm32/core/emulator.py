@@ -92,7 +92,7 @@ class Emulator:
     def _map_memories(self, board: Board, ram: Mapping[str, bytes], code: Collection[int]) -> None:
         read_only = unicorn.UC_PROT_READ | unicorn.UC_PROT_EXEC
         size = len(self._flash)
-        for start in self._flash_addresses(board.device):
+        for start in board.device.flash_addresses:
             self._map(start, size, read_only, ctypes.addressof(self._flash))
         if board.code_ram and board.code_ram.is_apart:
             apart = ctypes.create_string_buffer(_whole_pages(board.code_ram.size_bytes))
@@ -140,12 +140,6 @@ class Emulator:
                 for start, end, permission in runs:
                     self._uc.mem_protect(start, end - start, permission)
 
-    @staticmethod
-    def _flash_addresses(device: Device) -> Iterable[int]:
-        """Return the addresses of flash: also mapped at 0, except on Cortex-M7 and M33."""
-        has_alias = device.core not in ("cortex-m7", "cortex-m33")
-        return (device.flash.start, 0) if has_alias else (device.flash.start,)
-
     def _add_hook(self, kind: int, function: c_void_p, user: c_void_p, first: int = 1, last: int = 0) -> None:
         """Call `function` with `user` at the addresses from `first` to `last`, by default (an empty range) at all."""
         handle = ctypes.c_size_t()
@@ -174,7 +168,7 @@ class Emulator:
             return
         self.state.failed = FailedCallback(failed)
         function = ctypes.cast(library().on_torn, c_void_p)
-        for start in self._flash_addresses(device):
+        for start in device.flash_addresses:
             watched = TornWords(ctypes.pointer(self.state), start, (ctypes.c_uint8 * len(torn)).from_buffer(torn))
             self._kept.append(watched)
             user = ctypes.cast(ctypes.pointer(watched), c_void_p)

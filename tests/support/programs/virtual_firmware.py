@@ -94,14 +94,14 @@ def _compile(folder: Path, *arguments: str) -> None:
 
 @lru_cache
 def _linker_script(board: Board) -> str:
-    """Return a script in which the code of section .ram_code lies on the code buses, or at the data address of RAM."""
+    """Return a script with .ram_code on the code buses, but not at address 0, or at the data address of RAM."""
     flash, ram = board.device.flash, board.device.largest_ram
     return _LINKER_SCRIPT.format(
         flash=flash.start,
         flash_bytes=flash.size_bytes,
         ram=ram.start,
         ram_bytes=ram.size_bytes,
-        code=board.code_ram.code_start if board.code_ram else ram.start + 4096,
+        code=(board.code_ram and board.code_ram.code_start) or ram.start + 4096,
     )
 
 
