@@ -276,16 +276,16 @@ def _build(board: Board, folder: Path, texts: Mapping[str, str], level: str, has
 
 
 def _linker_script(board: Board, has_ram_code: bool) -> str:
-    """Return the linker script: data lie behind the RAM on the code buses."""
+    """Return the linker script: data lie behind the RAM on the code buses, if that is a part of the data RAM."""
     code_ram, ram = board.code_ram, board.near_memory
-    begin = code_ram.data_start + code_ram.size_bytes if code_ram else ram.start
+    begin = code_ram.end if code_ram and not code_ram.is_apart else ram.start
     return LINKER_SCRIPT.format(
         flash=board.device.flash.start,
         size=MEMORY_BYTES,
         ram=begin,
         ram_size=ram.start + MEMORY_BYTES - begin,
-        code_ram=code_ram.code_start if code_ram else 0,
-        code_ram_size=code_ram.size_bytes if code_ram else 0,
+        code_ram=code_ram.code_start + code_ram.unused_bytes if code_ram else 0,
+        code_ram_size=code_ram.size_bytes - code_ram.unused_bytes if code_ram else 0,
         code_place="> CODE_RAM AT> FLASH" if has_ram_code else "> FLASH",
     )
 
