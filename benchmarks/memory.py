@@ -7,6 +7,7 @@ import tempfile
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
 from common.bare_network import plan_network
@@ -285,19 +286,28 @@ def _all_bounds(options: Namespace) -> Iterator[Bounds]:
 
 
 KEY = SecretKey(bytes(16))  # the code is the same for all keys, and for all signers
-SIGNER = SigningKey.from_pem(
-    b"-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"
-    b"-----END PRIVATE KEY-----\n",
-    "the key of this benchmark",
-)
 BINARY = ProgramOptions(weights_counter=1)
-PAIRS = (  # options, the programs with them, and those without
-    ("--no-diagnostics", ProgramOptions(has_diagnostics=False), PLAIN),
-    ("--markers", ProgramOptions(has_markers=True), PLAIN),
-    ("--weights binary", BINARY, PLAIN),
-    ("--weights binary --sign, beside --weights binary", replace(BINARY, weights_signer=SIGNER), BINARY),
-    ("--weights encrypted, beside --weights binary", replace(BINARY, weights_key=KEY), BINARY),
-)
+
+
+def _signer() -> SigningKey:
+    """Return the key of this benchmark. Needs the extra `encryption`."""
+    return SigningKey.from_pem(
+        b"-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f\n"
+        b"-----END PRIVATE KEY-----\n",
+        "the key of this benchmark",
+    )
+
+
+@lru_cache
+def option_pairs() -> tuple[tuple[str, ProgramOptions, ProgramOptions], ...]:
+    """Return options, the programs with them, and those without."""
+    return (
+        ("--no-diagnostics", ProgramOptions(has_diagnostics=False), PLAIN),
+        ("--markers", ProgramOptions(has_markers=True), PLAIN),
+        ("--weights binary", BINARY, PLAIN),
+        ("--weights binary --sign, beside --weights binary", replace(BINARY, weights_signer=_signer()), BINARY),
+        ("--weights encrypted, beside --weights binary", replace(BINARY, weights_key=KEY), BINARY),
+    )
 
 
 @dataclass(frozen=True)
@@ -316,8 +326,8 @@ def added_to(board: str) -> Iterator[Added]:
     planned = plan_project(
         shipped_table(), quantized, (load_board(board),), (0,) * len(quantized.layers), CostSettings()
     )
-    built = {each: _sizes(planned, each) for each in {each for _, *pair in PAIRS for each in pair}}
-    for options, present, absent in PAIRS:
+    built = {each: _sizes(planned, each) for each in {each for _, *pair in option_pairs() for each in pair}}
+    for options, present, absent in option_pairs():
         code_bytes, ram_bytes = (own - other for own, other in zip(built[present], built[absent], strict=True))
         yield Added(board, options, code_bytes, ram_bytes)
 

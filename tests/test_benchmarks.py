@@ -40,6 +40,22 @@ def quoted_commands() -> Iterator[tuple[str, str]]:
                 yield page.name, command
 
 
+WITHOUT_EXTRAS = """
+import runpy, sys
+sys.modules |= dict.fromkeys(("capstone", "cryptography", "cvxpy", "distributed", "matplotlib", "PIL", "unicorn"))
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize("words", [[], ["--help"], ["memory"]])
+def test_listing_needs_no_extra(words: list[str]) -> None:
+    command = [sys.executable, "-c", WITHOUT_EXTRAS, str(BENCHMARKS), *words]
+    text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    assert "memory: " in text
+    assert " options " in text
+
+
 def test_the_command_lists_every_benchmark_with_its_time() -> None:
     command = [sys.executable, str(BENCHMARKS)]
     text = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout

@@ -54,13 +54,8 @@ class Benchmark:
 
     @property
     def description(self) -> str:
-        """What it measures and against what; the first line is that of the list."""
+        """What it measures and against what; `python benchmarks` lists its first line."""
         return inspect.getdoc(self.run) or ""
-
-    @property
-    def line(self) -> str:
-        """What it measures and about how long it takes, in one line."""
-        return f"{self.description.splitlines()[0]} Takes {self.takes}."
 
     def parser(self, theme: str) -> ArgumentParser:
         """Return the parser of its options."""
@@ -75,5 +70,8 @@ class Benchmark:
 
 
 def benchmark(name: str, takes: str, *options: Option) -> Callable[[Callable[[Namespace], None]], Benchmark]:
-    """Make a benchmark of the function that runs it, whose docstring says what it measures."""
+    """Make a benchmark of the function that runs it, whose docstring says what it measures.
+
+    Name and time are literals: `python benchmarks` reads them in the source.
+    """
     return lambda run: Benchmark(name, takes, options, run)
