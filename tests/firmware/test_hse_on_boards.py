@@ -59,7 +59,7 @@ BOARDS = (
         for name in ("nucleo_f091rc", "nucleo_f302r8", "nucleo_f446re", "nucleo_l4r5zi", "nucleo_h723zg")
     ),
 )
-OWN_HSE = (*CRYSTALS, "nucleo_f103rb", "nucleo_wl55jc")  # of the F103, it gives a higher clock
+OWN_HSE = (*CRYSTALS, "nucleo_f103rb", "nucleo_f302r8", "nucleo_wl55jc")  # of F103 and F302, it gives a higher clock
 OTHER_HZ = {"nucleo_c031c6": 48_000_000}  # without a PLL
 MS_PS = PS_PER_S // 1000
 WINDOW_MS = 20  # a sleeping board is ahead by up to a tick

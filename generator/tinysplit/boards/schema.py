@@ -20,6 +20,7 @@ from tinysplit.common.errors import InputError
 from tinysplit.common.file_schema import FileModel, first_mistake, matching
 from tinysplit.common.input_files.texts import read_toml_file
 from tinysplit.common.units import MILLI
+from tinysplit.settings.boards_and_links import NEW
 
 PinName = Annotated[str, AfterValidator(matching(r"P[A-K]([0-9]|1[0-5])", "a pin, as in PA9"))]
 UartName = Annotated[str, AfterValidator(matching(r"(LPUART|USART|UART)[0-9]+", "a UART, as in USART1 or LPUART1"))]
@@ -30,6 +31,7 @@ Source = Annotated[str, StringConstraints(min_length=8)]
 _HEADER_PIN = r"[A-Z0-9]+(-[0-9]+)?( \([A-Z0-9]+\))?"
 _CONNECTOR = rf"({_HEADER_PIN}) TX, ({_HEADER_PIN}) RX"
 Range = tuple[PositiveInt, PositiveInt]
+_NEWER_TABLES = ("debug", "ground", "markers")  # that the first format lacked
 FileT = TypeVar("FileT", bound=FileModel)
 
 
@@ -179,6 +181,7 @@ class PllOverride(FileModel):
 
     vco_hz: Range | None = None
     m: Range | None = None
+    hsi_m: PositiveInt | None = None
     r: tuple[PositiveInt, ...] | None = None
     source: Source
 
@@ -355,9 +358,20 @@ def read_toml(path: Path, model: type[FileT], read: Callable[[Path], dict[str, A
 def read_board(path: Path) -> BoardFile:
     """Return a board file, with the tables of the board that it `extends` where it has none of its own.
 
-    Raises the errors of `read_toml`, and InputError for a board to extend that does not come with tinysplit.
+    Raises the errors of `read_toml`, and InputError for a board to extend that does not come with tinysplit and for a
+    file of an older format.
     """
-    return read_toml(path, BoardFile, _with_extended)
+    return read_toml(path, BoardFile, _of_today)
+
+
+def _of_today(path: Path) -> dict[str, Any]:
+    data = _with_extended(path)
+    if absent := next((table for table in _NEWER_TABLES if table not in data), None):
+        raise InputError(
+            f"{path}: [{absent}] is missing, as in board files of an older format: "
+            f"`tinysplit boards {NEW.option} {data.get('part', 'PART')}` writes a new one, for the pins of this file"
+        )
+    return data
 
 
 def _with_extended(path: Path) -> dict[str, Any]:
