@@ -36,6 +36,12 @@ def edited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         ("cpm = 307", "cpm = 307\ncolour = 1", "broken.toml: published.colour is no known key"),
         ('source = "UM2324 STM32', '# source = "', "broken.toml: source is missing"),
         ("stm32g071rbt6", "stm32g071rbt9", "there is no part 'stm32g071rbt9'"),
+        ("stm32g071rbt6", "stm32h745zit6", "broken.toml: stm32h745zit6: there is no firmware for parts with two cores"),
+        (
+            "[debug]",
+            "[probes]",
+            "an older format: `tinysplit boards --new stm32g071rbt6` writes a new one, for the pins of this file",
+        ),
         (
             "stm32g071rbt6",
             "stm32f103rbt6",

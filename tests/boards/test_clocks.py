@@ -31,6 +31,24 @@ def test_a_frequency_out_of_reach_is_refused() -> None:
         best_pll(F401, 84 * MHZ + 1)
 
 
+def test_a_frequency_above_what_the_pll_makes_is_refused_with_the_highest_one() -> None:
+    """RM0008: HSI/2 and PLLMUL of up to 16."""
+    f103 = PllRules(
+        oscillator_hz=8 * MHZ,
+        input_hz=(1 * MHZ, 25 * MHZ),
+        vco_hz=(16 * MHZ, 72 * MHZ),
+        m=(1, 2),
+        hsi_m=2,
+        n=(2, 16),
+        r=(1,),
+        source="RM0008 RCC_CFGR",
+    )
+    assert best_pll(f103, 72 * MHZ) == (1, 9, 1)
+    wanted = "cannot make 72000000 Hz from 8000000 Hz by 2, at most 64000000: set a lower corrections.max_hz or hse"
+    with pytest.raises(InputError, match=wanted):
+        best_pll(f103.fed_by_hsi(), 72 * MHZ)
+
+
 @st.composite
 def reachable(draw: st.DrawFn) -> tuple[PllRules, int]:
     """Return PLL limits with a frequency that they allow exactly."""

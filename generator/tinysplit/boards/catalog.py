@@ -50,7 +50,7 @@ from tinysplit.boards.schema import (
 from tinysplit.boards.schema import PublishedTable as PublishedFile
 from tinysplit.common import package_files
 from tinysplit.common.errors import InputError
-from tinysplit.common.tables import plain_table
+from tinysplit.common.tables import counted, plain_table
 from tinysplit.common.units import KB, MILLI
 
 _FIRST_DMA = frozenset(("DMA1", "GPDMA1"))
@@ -362,10 +362,11 @@ def print_boards(boards: Sequence[Board], console: Console) -> None:
 
 def print_board(board: Board, console: Console) -> None:
     """Print one board, with the pins of its UARTs."""
-    clock = f"{short_core(board)} at {board.clock.core_hz / 1e6:g} MHz, {board.clock.flash_wait_states} wait states"
-    console.print(f"{board.name}: {board.title}, {board.device.name}, {clock}", highlight=False)
+    console.print(f"{board.name}: {board.title}, {board.device.name}", highlight=False)
+    wait_states = counted(board.clock.flash_wait_states, "wait state")
+    clock = f"{short_core(board)} at {board.clock.core_hz / 1e6:g} MHz, {wait_states}"
     sizes = ", ".join(f"{memory.name} {memory.size_bytes // KB} KB" for memory in board.device.ram)
-    console.print(f"flash {_flash_kb(board)} KB; {sizes}", highlight=False)
+    console.print(f"{clock}; flash {_flash_kb(board)} KB; {sizes}", highlight=False)
     if board.known_power:
         power = board.power
         console.print(f"{power.run_w * MILLI:.0f} mW running, {power.idle_w * MILLI:.0f} mW idle", highlight=False)

@@ -57,14 +57,35 @@ def best_pll(pll: PllRules, core_hz: int) -> tuple[int, int, int]:
     """
     candidates = list(_candidates(pll, core_hz))
     if not candidates:
-        raise InputError(f"the PLL cannot make {core_hz} Hz from {pll.oscillator_hz} Hz ({pll.source})")
+        raise InputError(_out_of_reach(pll, core_hz))
     return min(candidates, key=lambda values: (values[0], values[1], values[2]))
 
 
-def _candidates(pll: PllRules, core_hz: int) -> Iterator[tuple[int, int, int]]:
+def _out_of_reach(pll: PllRules, core_hz: int) -> str:
+    only = pll.m[0] if pll.m[0] == pll.m[1] else 1
+    source = f"{pll.oscillator_hz} Hz{f' by {only}' if only > 1 else ''}"
+    highest = max(_core_hz_of(pll), default=core_hz)
+    most = f", at most {highest}: set a lower corrections.max_hz or hse.core_hz" if highest < core_hz else ""
+    return f"the PLL cannot make {core_hz} Hz from {source}{most} ({pll.source})"
+
+
+def _core_hz_of(pll: PllRules) -> Iterator[int]:
+    """Yield the frequencies in Hz, rounded down, that the PLL makes within its limits."""
+    for m in _dividers(pll):
+        for n in pll.multipliers or range(pll.n[0], pll.n[1] + 1):
+            if pll.vco_hz[0] * m <= pll.oscillator_hz * n <= pll.vco_hz[1] * m:
+                yield from (pll.oscillator_hz * n // (m * r) for r in pll.r)
+
+
+def _dividers(pll: PllRules) -> Iterator[int]:
+    """Yield the values of M that keep the limits of the input."""
     for m in range(pll.m[0], pll.m[1] + 1):
-        if not pll.input_hz[0] * m <= pll.oscillator_hz <= pll.input_hz[1] * m:
-            continue
+        if pll.input_hz[0] * m <= pll.oscillator_hz <= pll.input_hz[1] * m:
+            yield m
+
+
+def _candidates(pll: PllRules, core_hz: int) -> Iterator[tuple[int, int, int]]:
+    for m in _dividers(pll):
         for r in pll.r:
             vco_hz = core_hz * r
             n, remainder = divmod(vco_hz * m, pll.oscillator_hz)

@@ -1,6 +1,6 @@
 """`tinysplit boards`: the supported boards, and files for others."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from math import inf
 from pathlib import Path
@@ -49,7 +49,9 @@ def boards(
             autocompletion=completion.boards,
         ),
     ] = None,
-    family: Annotated[str | None, typer.Option(help="Only boards of this family, as in g0 or stm32l4.")] = None,
+    family: Annotated[
+        str | None, typer.Option(help="Only boards of this family or line, as in g0, stm32l4 or l4+.")
+    ] = None,
     core: Annotated[str | None, typer.Option(help="Only boards with this core, as in m4 or m0+.")] = None,
     ram: Annotated[int | None, typer.Option(help="Only boards with at least so many KB of RAM.", min=1)] = None,
     sort: Annotated[Order, typer.Option(help="Order of the list.")] = Order.NAME,
@@ -62,9 +64,15 @@ def boards(
     as_json: Json = False,
 ) -> None:
     """List the supported boards with core, clock, memories, power and UARTs, or write a file for another one."""
+    of_list = {"--family": family, "--core": core, "--ram": ram, "--sort": sort is not Order.NAME or None}
+    given = next((each for each, value in of_list.items() if value is not None), None)
+    if given and (new or name):
+        raise UsageError(f"{given} is for the list of boards: leave it out, or {NEW if new else name}")
     if new is not None:
         if as_json:
             raise UsageError(f"{NEW} writes a board file, which is TOML: leave --json out")
+        if name is not None:
+            raise UsageError(f"{NEW} writes the file of a part: leave {name} out")
         _write_new(new, out, force=force)
         return
     if out:
@@ -81,18 +89,38 @@ def boards(
 
 
 def _chosen(family: str | None, core: str | None, ram_kb: int | None) -> list[Board]:
-    """Return the boards that a list is to have. Raises UsageError where there are none."""
-    wanted = family.lower().removeprefix("stm32") if family else ""
-    found = [
-        board
-        for board in load_boards()
-        if board.device.name.removeprefix("stm32").startswith(wanted)
-        and core in {None, short_core(board), board.device.core}
-        and board.device.ram_bytes >= (ram_kb or 0) * KB
-    ]
-    if not found:
-        raise UsageError("no board has all of --family, --core and --ram: leave one of them out")
+    """Return the boards that a list is to have. Raises UsageError with what there is where there are none."""
+    found = list(load_boards())
+    if family is not None:
+        found = _those(found, lambda board: _is_of(board, family), f"family {family}", _family)
+    if core is not None:
+        names = core.lower()
+        found = _those(found, lambda board: names in {short_core(board), board.device.core}, f"core {core}", short_core)
+    if ram_kb is not None:
+        most_kb = max(board.device.ram_bytes for board in found) // KB
+        found = [board for board in found if board.device.ram_bytes >= ram_kb * KB]
+        if not found:
+            raise UsageError(f"no such board has {ram_kb} KB of RAM, the largest {most_kb} KB")
     return found
+
+
+def _those(
+    boards: Sequence[Board], suits: Callable[[Board], bool], what: str, kind: Callable[[Board], str]
+) -> list[Board]:
+    found = [board for board in boards if suits(board)]
+    if not found:
+        raise UsageError(f"no such board has the {what}, only {', '.join(sorted({kind(board) for board in boards}))}")
+    return found
+
+
+def _family(board: Board) -> str:
+    return board.device.family.removeprefix("stm32")
+
+
+def _is_of(board: Board, family: str) -> bool:
+    """Whether a board is of a family or line, as in g0, STM32L4, l4r5 or l4+ (L4P to L4S)."""
+    name, wanted = board.device.name.removeprefix("stm32"), family.lower().removeprefix("stm32")
+    return name.startswith(("l4p", "l4q", "l4r", "l4s") if wanted == "l4+" else wanted)
 
 
 def _write_new(given: str, out: Path | None, *, force: bool) -> None:
