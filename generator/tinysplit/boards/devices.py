@@ -129,7 +129,7 @@ def load_device(part: str, corrections: Corrections = _NO_CORRECTIONS) -> Device
     Lists all data RAMs, including those of the H7 that need a clock from RCC (d2_sram).
     """
     if part in part_names(n_cores=2):
-        raise InputError(f"{part}: there is no firmware for parts with two cores")
+        raise InputError(f"{part}: there is no firmware for parts with two cores that both start at a reset")
     drivers = _drivers(part)
     core = drivers["core"]
     memories = _memories(part, corrections)
