@@ -71,8 +71,8 @@ def _source(theme: str) -> ast.Module:
 
 def _lines(module: ast.Module) -> Iterator[str]:
     """Yield name, first line and time of the benchmarks that a module declares, in the order of their declarations."""
-    for function in module.body:
-        for mark in function.decorator_list if isinstance(function, ast.FunctionDef) else ():
+    for function in [node for node in module.body if isinstance(node, ast.FunctionDef)]:
+        for mark in function.decorator_list:
             if isinstance(mark, ast.Call) and isinstance(mark.func, ast.Name) and mark.func.id == benchmark.__name__:
                 name, takes = map(ast.literal_eval, mark.args[:2])
                 yield f"{name:<10} {_first_line(function)} Takes {takes}."
