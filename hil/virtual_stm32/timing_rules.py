@@ -31,6 +31,7 @@ class Rule:
     sources: tuple[str, ...]
     evidence: str = ""
     without: int | None = None  # the value of a core or family without the rule, None for what none can do without
+    choices: tuple[int, ...] = ()  # all values of what is no number of cycles; none where any will do
 
 
 @lru_cache
@@ -42,7 +43,12 @@ def shipped_rules(name: str) -> Mapping[str, Rule]:
     tables = tomllib.loads(path.read_text())
     return {
         rule: Rule(
-            table["value"], table["what"], tuple(table["sources"]), table.get("evidence", ""), table.get("without")
+            table["value"],
+            table["what"],
+            tuple(table["sources"]),
+            table.get("evidence", ""),
+            table.get("without"),
+            tuple(table.get("choices", ())),
         )
         for rule, table in tables.items()
         if isinstance(table, dict)
@@ -157,6 +163,9 @@ def _check(where: str, name: str, table: object) -> None:
             raise InputError(
                 f"{where}.{rule} = {_toml(value)}: expected cycles, a whole number from 0 to {MOST_CYCLES}"
             )
+        choices = shipped_rules(name)[rule].choices
+        if choices and value not in choices:
+            raise InputError(f"{where}.{rule} = {value}: expected one of {', '.join(map(str, choices))}")
 
 
 def _toml(value: object) -> str:

@@ -66,6 +66,10 @@ def test_code_takes_the_cycles_of_its_timing_file(tmp_path: Path) -> None:
             )
             for value in ("-1", "1.5", "101", "true", "'two'")
         ),
+        (
+            "version = 1\npart = 'stm32u575zit6q'\n[cortex-m33]\ncache_ways = 0\n",
+            "timing.toml: cortex-m33.cache_ways = 0: expected one of 1, 2, 4",
+        ),
         ("version = 1\npart = 'stm32foo'\n", "timing.toml: there is no part 'stm32foo': write it in full"),
         ("version = 2\npart = 'x'\n", "timing.toml: expected `version = 1` and a `part`"),
         ("version 1", "timing.toml is no timing file: "),
