@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from rich.console import Console
 
 from tinysplit.boards.board import board_title
+from tinysplit.boards.less_sure import less_sure
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import plain_table
 from tinysplit_hil.board_report.file import BoardResult, Events, PieceCycles, ReportFile, Setting, Verdict
@@ -173,6 +174,8 @@ def _print_rules(board: BoardResult, console: Console) -> None:
     if undecided:
         console.print(f"unknown, as no piece tells: {', '.join(undecided)}", highlight=False, markup=False)
     console.print(_summary(board), highlight=False, markup=False)
+    for note in less_sure([board]):
+        console.print(note, highlight=False, markup=False)
 
 
 def _summary(board: BoardResult) -> str:

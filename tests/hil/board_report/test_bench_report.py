@@ -194,6 +194,7 @@ def test_adopt_notes_a_report_of_another_version(written: Path, tmp_path: Path) 
         ((), USAGE, "give --rig for the boards to measure, or --adopt for a report that is there"),
         (("--rig", "virtual"), USAGE, "--rig virtual: repeat --board for each board of the report"),
         (("--adopt", "missing.json"), USAGE, "--adopt missing.json: name the timing file to write with --out"),
+        (("--adopt", "a.json", "--rig", "virtual"), USAGE, "--adopt a.json measures nothing: leave --rig virtual out"),
         (("--adopt", "missing.json", "-o", "t.toml"), BAD_INPUT, "missing.json cannot be read"),
         (("--rig", "missing.toml"), BAD_INPUT, "rig missing.toml not found"),
         (("--rig", "virtual", "-b", "nucleo_g071rb", "--network", "a.onnx"), USAGE, "--network and --samples belong"),
@@ -288,6 +289,17 @@ def test_the_tables_fit_80_columns() -> None:
     words = [line.split() for line in lines]
     assert ["nops", "beside", "DMA", "flash", "+0", "2", "ws", "2.00", "1.00"] in words
     assert ["load", "flash", "+0", "1.00", "0.50", "0.00"] in words
+
+
+def test_boards_that_are_less_sure_are_named() -> None:
+    texts = []
+    for name in ("nucleo_u575zi_q", "nucleo_g071rb"):
+        text = StringIO()
+        print_report(report_of(board_result(name)), Console(file=text, width=LONGEST_LINE))
+        assert max(map(len, text.getvalue().splitlines())) <= LONGEST_LINE
+        texts.append(text.getvalue())
+    assert "note: times and energies of nucleo_u575zi_q are less sure: Cortex-M33" in texts[0]
+    assert "less sure" not in texts[1]
 
 
 @pytest.mark.slow

@@ -94,6 +94,8 @@ def report(
     """
     check_output_file(out, force=force)
     if adopt:
+        if rig is not None:
+            raise UsageError(f"--adopt {adopt} measures nothing: leave {RIG} {rig} out")
         _adopt(adopt, out, board or [], as_json=as_json)
         return
     if (network is None) != (samples is None):

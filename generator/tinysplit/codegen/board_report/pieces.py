@@ -20,7 +20,7 @@ from tinysplit.codegen.board_report.piece import (
 )
 from tinysplit.kernels.cores import ARMV6M_CORES
 
-_, _, M3, M4, M7, _ = ALL_CORES
+_, _, M3, M4, M7, M33 = ALL_CORES
 _ISPR = 0xE000E200
 _LINE_BYTES = 32  # between streams: at least a line of every cache
 _MOST_STREAMS = 6
@@ -53,19 +53,24 @@ def _short(rule: str, offset: int) -> dict[str, int]:
     return {f"{core}.{rule}": offset for core in (M3, M4)}
 
 
+def _m33(rule: str, offset: int = 0) -> dict[str, int]:
+    """Return a rule of Cortex-M33."""
+    return {f"{M33}.{rule}": offset}
+
+
 def _lines(*names: str) -> str:
     return "\n".join(names)
 
 
 _PLAIN = (
-    Piece(BASE, "", repeats=0, decides=_of_armv6m("taken_branch") | _short("refill", 0)),
+    Piece(BASE, "", repeats=0, decides=_of_armv6m("taken_branch") | _short("refill", 0) | _m33("taken_branch")),
     Piece("NOPs", "nop", repeats=16, decides=_of_armv6m("system_bus_word"), decides_at=Place.RAM),
     Piece("add chain", "adds r4, #1", repeats=16),
     Piece("multiply chain", "muls r4, r5", "movs r4, #3\nmovs r5, #5"),
     Piece("load", "ldr r4, [r0]\nadds r5, #1", decides=_of_armv6m("load") | _short("load", 0)),
     Piece("load chain", "ldr r4, [r4]", "movs r4, r0"),
     Piece("loads in a row", "ldr r4, [r0]\nldr r5, [r0, #4]"),
-    Piece("load, then use", "ldr r4, [r0]\nadds r5, r5, r4"),
+    Piece("load, then use", "ldr r4, [r0]\nadds r5, r5, r4", decides=_m33("late_result")),
     Piece("loads of bytes", "ldrb r4, [r0, #4]\nldrb r5, [r0, #5]"),
     Piece("stores in a row", "str r4, [r0, #16]\nstr r5, [r0, #20]"),
     Piece("load after store", "str r4, [r0, #16]\nldr r5, [r0, #20]", decides=_short("load_after_store", 0)),
@@ -85,6 +90,7 @@ _PLAIN = (
         "branch, other line",
         "b 9f\n.balign 32\n9:\nnop",
         repeats=4,
+        decides=_m33("taken_branch_in_pair"),
     ),
     Piece("call and return", "bl 8b", _CALLED, repeats=4, decides=_of_armv6m("call")),
     Piece(
@@ -92,7 +98,7 @@ _PLAIN = (
         "bl 8b",
         "b 7f\n8:\npush {lr}\npop {pc}\n7:",
         repeats=4,
-        decides=_of_armv6m("multiple_to_pc") | _short("refill_from_memory", 0),
+        decides=_of_armv6m("multiple_to_pc") | _short("refill_from_memory", 0) | _m33("loaded_branch"),
     ),
     Piece("MRS", "mrs r4, primask", repeats=4, decides={f"{core}.special": 0 for core in ALL_CORES}),
     Piece(
@@ -118,8 +124,8 @@ def _wide(count: int) -> Piece:
     return Piece(f"group of {count} wide", _lines(*group, *narrow), repeats=3, cores=WITH_MAINLINE, decides=decides)
 
 
-def _floating(name: str, body: str, repeats: int, rule: str) -> Piece:
-    return Piece(name, body, _ENABLE_FPU, repeats, cores=WITH_DSP, decides={rule: 0}, needs_fpu=True)
+def _floating(name: str, body: str, repeats: int, *rules: str) -> Piece:
+    return Piece(name, body, _ENABLE_FPU, repeats, cores=WITH_DSP, decides=dict.fromkeys(rules, 0), needs_fpu=True)
 
 
 _OF_MAINLINE = (
@@ -147,7 +153,7 @@ _OF_MAINLINE = (
         "b 9f\nnop\n9:\nadd.w r4, r4, #1",
         repeats=4,
         cores=WITH_MAINLINE,
-        decides=_short("refetch", 2),
+        decides=_short("refetch", 2) | _m33("refetch", 2),
     ),
     Piece(
         "write-back, same base",
@@ -162,11 +168,19 @@ _OF_MAINLINE = (
         repeats=3,
         cores=WITH_MAINLINE,
     ),
-    Piece("LDRD", "ldrd r4, r5, [r0]", repeats=4, cores=WITH_MAINLINE, decides=_short("double", 0)),
+    Piece("LDRD", "ldrd r4, r5, [r0]", repeats=4, cores=WITH_MAINLINE, decides=_short("double", 0) | _m33("double")),
     Piece("STRD", "strd r4, r5, [r0, #16]", repeats=4, cores=WITH_MAINLINE),
     Piece("unaligned word load", "ldr r4, [r0, #5]\nadds r6, #1", repeats=4, cores=WITH_MAINLINE),
+    Piece(
+        "MULS before others",  # none waits for its result
+        "muls r4, r5\nadds r6, #1\nadds r7, #1",
+        "movs r4, #3\nmovs r5, #5",
+        repeats=4,
+        cores=WITH_MAINLINE,
+        decides=_m33("flags_of_late_result"),
+    ),
     Piece("MLA chain", "mla r4, r5, r6, r4", repeats=4, cores=WITH_MAINLINE, decides={f"{M3}.multiply_add": 0}),
-    Piece("UMULL chain", "umull r4, r7, r5, r7", repeats=4, cores=(M3,), decides={f"{M3}.long_multiply": 0}),
+    Piece("UMULL chain", "umull r4, r7, r5, r7", repeats=4, cores=WITH_MAINLINE, decides={f"{M3}.long_multiply": 0}),
     Piece("SMLAD chain", "smlad r4, r5, r6, r4", repeats=4, cores=WITH_DSP),
     Piece(
         "SMLAL chain", "smlal r4, r7, r5, r6", repeats=4, cores=WITH_MAINLINE, decides={f"{M3}.long_multiply_add": 0}
@@ -178,7 +192,7 @@ _OF_MAINLINE = (
         "movs r5, #1\nmovs r6, #3",
         repeats=4,
         cores=WITH_MAINLINE,
-        decides={**_short("shortest_division", 0), f"{M7}.shortest_division": 0},
+        decides={**_short("shortest_division", 0), f"{M7}.shortest_division": 0, **_m33("shortest_division")},
     ),
     Piece("division, long", "udiv r4, r5, r6", "mvn r5, #0\nmovs r6, #1", repeats=4, cores=WITH_MAINLINE),
     Piece(
@@ -186,14 +200,14 @@ _OF_MAINLINE = (
         "movs r5, #0\ntbb [pc, r5]\n.byte 1, 1\n",
         repeats=3,
         cores=WITH_MAINLINE,
-        decides={**_short("table_branch", 0), f"{M7}.table_branch": 0},
+        decides={**_short("table_branch", 0), f"{M7}.table_branch": 0, **_m33("table_branch")},
     ),
     Piece("ISB", "isb", repeats=4, cores=WITH_MAINLINE, decides={f"{M7}.barrier_refetch": 0}),
     Piece("PLD", "pld [r0]", repeats=4, cores=WITH_MAINLINE, decides=_short("preload", 0)),
     _floating("FPU load", "vldr s3, [r0]\nadds r6, #1", 4, f"{M4}.fpu_load"),
-    _floating("FPU add chain", "vadd.f32 s0, s0, s1", 4, f"{M4}.fpu_interlock"),
-    _floating("FPU FMA chain", "vfma.f32 s0, s1, s2", 4, f"{M4}.fpu_fused"),
-    _floating("FPU division", "vdiv.f32 s0, s1, s2", 2, f"{M4}.fpu_division"),
+    _floating("FPU add chain", "vadd.f32 s0, s0, s1", 4, f"{M4}.fpu_interlock", f"{M33}.fpu_result"),
+    _floating("FPU FMA chain", "vfma.f32 s0, s1, s2", 4, f"{M4}.fpu_fused", f"{M33}.fpu_fused"),
+    _floating("FPU division", "vdiv.f32 s0, s1, s2", 2, f"{M4}.fpu_division", f"{M33}.fpu_division"),
 )
 
 _OF_M7 = (
@@ -269,10 +283,11 @@ def _cache_loop(board: Board, percent: int) -> Piece:
     by_family = dict.fromkeys(_AS_L4, 50) | dict.fromkeys(_WITH_PREFETCH_BUFFER, 125)
     telling = by_family.get(board.device.family)  # by what the cache keeps
     decides = {f"{board.device.family}.keeps_prefetched": 0} if percent == telling else {}
+    cache_bytes = board.caches.code_bytes + (board.caches.data_bytes if board.device.core == M33 else 0)  # ICACHE: one
     return Piece(
         f"loop, {percent} % of cache",
         "nop",
-        repeats=max(board.caches.code_bytes * percent // 200 - 3, 1),
+        repeats=max(cache_bytes * percent // 200 - 3, 1),
         loops=8,
         places=IN_FLASH,
         decides=decides if board.device.core != M7 else {},
@@ -332,7 +347,7 @@ def left_out(board: Board) -> Mapping[str, str]:
     pieces = (*_PLAIN, *_OF_MAINLINE, *_OF_M7)
     reasons = {piece.name: reason for piece in pieces if (reason := _reason_against(piece, board))}
     if not _of_banks(board):
-        reasons["SRAM banks in turn"] = f"{board.device.name} has one SRAM"
+        reasons["SRAM banks in turn"] = f"{board.device.name} has no RAM on the code buses beside another"
     if board.code_ram is None:
         reasons[Place.CODE_RAM] = f"{board.device.name} has no RAM on the code buses"
     if core == M7:
