@@ -70,8 +70,13 @@ def agree(first: Uart, second: Uart, baud: int) -> bool:
 
 
 def _are_near(rates: Sequence[float], uarts: Sequence[Uart], baud: int) -> bool:
+    return max(rates) <= (1 + tolerance(uarts, baud)) * min(rates)
+
+
+def tolerance(uarts: Sequence[Uart], baud: int) -> float:
+    """Return the part by which the rates of UARTs may differ at `baud`, beside their oscillators."""
     by_8 = any(uart.divider(baud) < LEAST_BY_16 for uart in uarts)
-    return max(rates) <= (1 + (TOLERANCE_OVER8 if by_8 else TOLERANCE)) * min(rates)
+    return TOLERANCE_OVER8 if by_8 else TOLERANCE
 
 
 def host_baud_of(boards: Sequence[Board]) -> int:

@@ -5,7 +5,7 @@ from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
 from tinysplit.boards.link_driver import LinkDriver, check_rate
-from tinysplit.boards.link_rates import agree
+from tinysplit.boards.link_rates import agree, tolerance
 from tinysplit.common.alignment import aligned
 from tinysplit.common.choices import InputSource
 from tinysplit.common.errors import InputError, UsageError
@@ -183,4 +183,5 @@ def check_link_baud(
             f"{boards[index].name} {uart.actual_baud(baud):.0f}" for index, uart in zip(pair, uarts, strict=True)
         )
         remedy = either(f"choose another rate, or {BAUD.option} auto", "choose another rate")
-        raise UsageError(f"{link}: at {baud} baud {rates} differ too much: {remedy}")
+        most = f"by more than {100 * tolerance(uarts, baud):g} %, which oscillators leave"
+        raise UsageError(f"{link}: at {baud} baud {rates} differ too much, {most}: {remedy}")
