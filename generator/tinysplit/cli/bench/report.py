@@ -94,9 +94,7 @@ def report(
     """
     check_output_file(out, force=force)
     if adopt:
-        if rig is not None:
-            raise UsageError(f"--adopt {adopt} measures nothing: leave {RIG} {rig} out")
-        _adopt(adopt, out, board or [], as_json=as_json)
+        _adopt(adopt, out, board or [], rig, as_json=as_json)
         return
     if (network is None) != (samples is None):
         raise UsageError(f"--network and {SAMPLES} belong together: give both, or none")
@@ -210,8 +208,13 @@ def _names(rig: str | None, names: list[str] | None) -> tuple[str, ...]:
     return tuple(names or names_in(Path(rig)))
 
 
-def _adopt(path: Path, out: Path | None, names: list[str], *, as_json: bool) -> None:
-    """Write the timing file of a board. Raises UsageError without a name for it, and the errors of a report."""
+def _adopt(path: Path, out: Path | None, names: list[str], rig: str | None, *, as_json: bool) -> None:
+    """Write the timing file of a board.
+
+    Raises UsageError without a name for it or with a rig, and the errors of a report.
+    """
+    if rig is not None:
+        raise UsageError(f"--adopt {path} measures nothing: leave {RIG} {rig} out")
     if out is None:
         raise UsageError(f"--adopt {path}: name the timing file to write with {OUT}")
     if len(names) > 1:
