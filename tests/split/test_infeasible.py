@@ -70,6 +70,15 @@ def test_a_limit_out_of_reach(limit: dict[str, Any], objective: Objective, says:
     assert text.startswith(f"{says} {least(PROBLEM, objective) * 1000:.6g} m")
 
 
+def test_a_long_name_of_a_layer_that_fits_nowhere_is_shortened() -> None:
+    first, *others = PROBLEM.layers
+    layer = replace(first, name="model/" * 20 + "conv", ram_bytes=(10**9, 10**9))
+    text = reason(replace(PROBLEM, layers=(layer, *others)))
+    assert text.startswith("layer 1 '…odel/model/model/")
+    assert "model/conv' needs 1000000000 bytes of RAM" in text
+    assert text.count("model/") < 7
+
+
 def test_latency_and_energy_contradict_each_other() -> None:
     """A fast board that draws so much that it needs more energy than the slow one."""
     slow, fast = PROBLEM.devices

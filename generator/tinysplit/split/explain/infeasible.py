@@ -10,6 +10,7 @@ from math import inf, isfinite
 
 from tinysplit.boards.board import board_title
 from tinysplit.common.errors import CheckFailedError
+from tinysplit.common.tables import shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.evaluate.replication import replicate
 from tinysplit.split.least_costs import with_least_costs
@@ -23,6 +24,7 @@ from tinysplit.split.solvers.no_split import (
 )
 
 EXPLANATION_LIMIT_S = 1.0  # per relaxed problem: the explanation should take less time than the search
+_NAME_WIDTH = 40  # of layers
 
 
 class InfeasibleError(CheckFailedError):
@@ -59,7 +61,7 @@ def _capacity_reason(problem: Problem) -> str:
     """Return the capacity that is violated without any search (`no_split.check_capacity`); empty if none is."""
     if impossible := layers_without_device(problem):
         layer = problem.layers[impossible[0]]
-        return f"layer {impossible[0] + 1} {layer.name!r} {_why_nowhere(problem, layer)}"
+        return f"layer {impossible[0] + 1} {shortened(layer.name, _NAME_WIDTH)!r} {_why_nowhere(problem, layer)}"
     missing = missing_flash_bytes(problem)
     if missing > 0:
         needed = sum(problem.least_flash_bytes)
