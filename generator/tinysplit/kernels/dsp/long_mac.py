@@ -107,8 +107,9 @@ class LongMac(Kernel):
         """Return the work of the kernel.
 
         Parts: `pairs` of inputs of four pixels and three output channels (a `block`); iterations of the inner loop,
-        `loops` or `dual_loops`; `groups` after the first; `packed` values, in `runs` of a pixel's channels; `quads` of
-        pixels; of stored bytes, `shifted` are blocks with a zero point.
+        `loops` or `dual_loops`; `groups` after the first, in `grouped` blocks; `packed` values, in `runs` of a pixel's
+        channels, `clipped` if some are outside the map; `quads` of pixels; of stored bytes, `shifted` are blocks with a
+        zero point.
         """
         return _work(layer, Packing.expected(layer).groups)
 
@@ -244,7 +245,7 @@ def _stores_bytes(quantized: QuantizedLayer, groups: int) -> bool:
 
 def _work(layer: Layer, groups: int) -> dict[str, float]:
     quads, group_inputs = -(-_pixels(layer) // PIXELS), _inputs(layer) // groups
-    blocks, channels = quads * _blocks(layer), layer.in_shape.channels
+    blocks, runs = quads * _blocks(layer), quads * 2 * _inputs(layer) // layer.in_shape.channels
     loops, dual_loops = (
         _iterations(group_inputs, _unrolled(group_inputs, unrolled)) for unrolled in (UNROLLED, DUAL_UNROLLED)
     )
@@ -253,8 +254,9 @@ def _work(layer: Layer, groups: int) -> dict[str, float]:
         "loops": blocks * groups * loops,
         "dual_loops": blocks * groups * dual_loops,
         "groups": blocks * (groups - 1),
+        "grouped": blocks * (groups > 1),
         "packed": quads * PIXELS * _inputs(layer),
-        "runs": 0 if _is_flat(layer) else quads * 2 * _inputs(layer) // channels,
+        f"{'clipped_' if _conv(layer).window.is_clipped else ''}runs": 0 if _is_flat(layer) else runs,
         "quads": quads,
     } | clamped_work(layer, {"block": blocks})
 
