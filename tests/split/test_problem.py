@@ -97,15 +97,15 @@ def line(case: Problem) -> str:
 
 def test_layer_short_of_ram() -> None:
     assert line(problem((1000, 300), (1000, 440))) == (
-        "layer 1 'conv1' needs 500 bytes of RAM; the smallest shortfall is 60 bytes, on board 2 (nucleo_f401re), which "
-        "has 440"
+        "layer 1 'conv1' alone needs 500 bytes of RAM; the smallest shortfall is 60 bytes, on board 2 (nucleo_f401re), "
+        "which has 440"
     )
 
 
 def test_layer_short_of_flash() -> None:
     assert line(problem((390, 500), (300, 500))) == (
-        "layer 4 'dense' needs 400 bytes of flash; the smallest shortfall is 10 bytes, on board 1 (nucleo_g071rb), "
-        "which has 390"
+        "layer 4 'dense' alone needs 400 bytes of flash; the smallest shortfall is 10 bytes, on board 1 "
+        "(nucleo_g071rb), which has 390"
     )
 
 

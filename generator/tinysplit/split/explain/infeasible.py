@@ -216,7 +216,7 @@ def _why_nowhere(problem: Problem, layer: LayerCosts) -> str:
         short, nearest = min((needed[device] - free[device], device) for device in can_run)
         if short > 0:
             return (
-                f"needs {needed[nearest]} bytes of {what}; the smallest shortfall is {short} bytes, on "
+                f"alone needs {needed[nearest]} bytes of {what}; the smallest shortfall is {short} bytes, on "
                 f"{_board(problem, nearest)}, which has {free[nearest]}"
             )
     shortages = (f"{_board(problem, device)} lacks {_lack(problem, layer, device)}" for device in can_run)
