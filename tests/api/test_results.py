@@ -121,7 +121,8 @@ def test_a_pareto_front_has_divided_layers() -> None:
     )
     assert divided.points[0].latency_s < whole.points[0].latency_s
     assert " by rows over boards 1 and 2" in divided.points[0].placement
-    assert (divided.points[-1].energy_j or 0.0) <= (whole.points[-1].energy_j or 0.0)
+    least_j, least_of_whole_j = ((front.points[-1].energy_j or 0.0) for front in (divided, whole))
+    assert least_j <= least_of_whole_j * (1 + 1e-9)  # sums of floats in another order
 
 
 def test_an_exploration_in_this_process(tmp_path: Path) -> None:

@@ -265,7 +265,7 @@ def test_virtual_boards_write_what_they_measure(tmp_path: Path) -> None:
     alone = [pair for pair in zip(measured["layers"], traced["layers"], strict=True) if not pair[1]["note"]]
     assert alone
     for own, seen in alone:
-        assert 0 <= own["cycles"] - seen["cycles"] <= 20
+        assert 0 <= own["cycles"] - seen["cycles"] < 25
     assert [cut["measured_s"] for cut in traced["cuts"]] == pytest.approx(
         [cut["measured_s"] for cut in measured["cuts"]], abs=1e-6
     )

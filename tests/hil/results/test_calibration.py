@@ -106,7 +106,7 @@ def test_kernel_cycles_leave_waits_of_memory_out() -> None:
         for bench in benches
     )
     assert len(ideal) == len(real) == 3
-    assert sum(layer.cycles for layer in real) > 1.4 * sum(layer.cycles for layer in ideal)
+    assert sum(layer.cycles for layer in real) > 1.2 * sum(layer.cycles for layer in ideal)
     kernel_cycles = sum(layer.kernel_cycles for layer in ideal)
     assert sum(layer.kernel_cycles for layer in real) == pytest.approx(kernel_cycles, rel=0.1)
 
