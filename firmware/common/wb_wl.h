@@ -3,6 +3,7 @@
 #define WB_WL_H
 
 #include "dma_channels.h"
+#include "reset_causes.h"
 #include "uart_v2.h"
 
 #define CLOCK_RESET_HZ 4000000u /* MSI */
@@ -30,11 +31,6 @@
 #define WATCHDOG IWDG
 
 /* Causes of the last reset. */
-#define RESET_FLAGS RCC->CSR
-#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
-#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
-#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
 #define RESET_FLAGS_POWER RCC_CSR_BORRSTF
-#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
 
 #endif

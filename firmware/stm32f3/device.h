@@ -8,6 +8,7 @@
 #include "stm32f3_registers.h"
 #endif
 #include "dma_channels.h"
+#include "reset_causes.h"
 #include "rtc_v2.h"
 
 #define USART_ICR_NECF USART_ICR_NCF /* its name on other families */
@@ -26,11 +27,6 @@
 #define WATCHDOG IWDG
 
 /* Causes of the last reset. */
-#define RESET_FLAGS RCC->CSR
-#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
-#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
-#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
 #define RESET_FLAGS_POWER RCC_CSR_PORRSTF
-#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
 
 #endif

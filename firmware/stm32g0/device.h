@@ -8,6 +8,7 @@
 #include "stm32g0_registers.h"
 #endif
 #include "dma_channels.h"
+#include "reset_causes.h"
 #include "rtc_v3.h"
 #include "uart_v2.h"
 
@@ -34,11 +35,6 @@
 #define CYCLE_TIMER TIM2
 
 /* Causes of the last reset. */
-#define RESET_FLAGS RCC->CSR
-#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
-#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
-#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
 #define RESET_FLAGS_POWER RCC_CSR_PWRRSTF
-#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
 
 #endif

@@ -8,6 +8,7 @@
 #include "stm32l0_registers.h"
 #endif
 #include "dma_channels.h"
+#include "reset_causes.h"
 #include "rtc_v2.h"
 #include "uart_v2.h"
 
@@ -28,12 +29,7 @@
 #define CYCLE_TIMER_HIGH TIM21
 
 /* Causes of the last reset. */
-#define RESET_FLAGS RCC->CSR
-#define RESET_FLAGS_CLEAR RCC_CSR_RMVF
-#define RESET_FLAGS_WATCHDOG RCC_CSR_IWDGRSTF
-#define RESET_FLAGS_SOFTWARE RCC_CSR_SFTRSTF
 #define RESET_FLAGS_POWER RCC_CSR_PORRSTF
-#define RESET_FLAGS_PIN RCC_CSR_PINRSTF
 
 /* The clock of the RTC. */
 #define LSI_HZ 37000u

@@ -101,6 +101,7 @@ PARTS = {
     "gpdma": "dma",
     "mpu_v8": "mpu",
     "dma_streams": "dma",
+    "reset_causes": "device",
     "wb_wl": "device",
     "rtc_v2": "rtc_registers",
     "rtc_v3": "rtc_registers",
