@@ -1,6 +1,6 @@
 """The stages up to the projects, each one function of what the stages before it returned; `run.py` calls them all."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -41,8 +41,11 @@ from tinysplit.network.removal.removable_channels import removable_channels
 from tinysplit.network.sample_files import SampleSource
 from tinysplit.network.samples import Samples, load_samples
 from tinysplit.plan.copies import plan_copies
+from tinysplit.plan.flash_front import FlashChoice, FlashPoint, Planned, flash_front
 from tinysplit.plan.plan import Plan
 from tinysplit.plan.planned_split import PlacedNetwork, split_of_plans, with_programs
+from tinysplit.plan.predicted_memory import PredictedMemory
+from tinysplit.plan.predicted_split import predict_split
 from tinysplit.plan.what_if import SEARCH_LIMIT_S, faster_with
 from tinysplit.project.manifest import Project
 from tinysplit.project.placement import plans_of_file
@@ -108,6 +111,25 @@ def reasons_of(
 
     faster = faster_with(context.boards, file.settings, split, of_taken, best_on if tries_another_board else None)
     return reasons_for(split, problem, of_other, faster)
+
+
+def flash_front_of(context: Context, split: Split, predicted: Mapping[int, PredictedMemory]) -> Sequence[FlashPoint]:
+    """Return the choice between time and flash that the boards of a split have; `predicted` are its programs."""
+
+    def planned(choice: FlashChoice) -> Planned:
+        settings = replace(
+            context.settings, optimize=choice.optimize, max_flash_bytes=choice.max_flash_bytes, use_all=False
+        )
+        own = replace(context, settings=settings, messages=Console(quiet=True))
+        found = place(own, split.placement)
+        return found, flash_of(predict_split(own.table, own.graph, own.boards, found, settings))
+
+    def flash_of(programs: Mapping[int, PredictedMemory]) -> Mapping[int, int]:
+        return {number: memory.flash_bytes for number, memory in programs.items()}
+
+    taken = FlashChoice(context.settings.optimize, context.settings.max_flash_bytes)
+    with steps(context.messages, f"choice between time and flash of {context.title}"):
+        return flash_front(context.boards, taken, (split, flash_of(predicted)), planned)
 
 
 def place(context: Context, placement: Placement) -> Split:
@@ -260,7 +282,8 @@ def plan_boards(
     settings = context.settings
     widths = BitWidths.of_quantized(quantized)
     chosen = (settings.link_settings_on(context.boards), settings.optimize, settings.kernels, settings.code_memory)
-    return plan_copies(context.table, quantized.dequantized, widths, context.boards, problem, assignments, *chosen)
+    boards = settings.limited(context.boards)
+    return plan_copies(context.table, quantized.dequantized, widths, boards, problem, assignments, *chosen)
 
 
 def write_projects(
@@ -338,7 +361,8 @@ def _slice_request(context: Context, search: Search, widths: BitWidths) -> Slice
     keeps_whole = search.copies is Copies.ALWAYS or context.programs.weights_counter is not None
     slices = Slices.NONE if keeps_whole and not search.divides_layers else search.slices
     how = (slices, search.slice_solver, ends, search.time_limit_s)
-    return SliceRequest(context.table, context.graph, context.boards, context.settings, widths, *how)
+    boards = context.settings.limited(context.boards)
+    return SliceRequest(context.table, context.graph, boards, context.settings, widths, *how)
 
 
 def _solve(

@@ -71,6 +71,13 @@ def test_the_layer_that_saves_most_cycles_a_byte_comes_first(graph: Graph) -> No
     assert names(choice_on(graph, with_flash(needed_bytes(graph, 0) - 1))) == ["dual_mac"] * 3
 
 
+def test_a_limit_counts_as_a_smaller_flash(graph: Graph) -> None:
+    limit = needed_bytes(graph, 0)
+    limited = replace(BOARD, flash_limit_bytes=limit)
+    assert names(choice_on(graph, limited)) == names(choice_on(graph, with_flash(limit))) != names(choice_on(graph))
+    assert limited.sha256 == BOARD.sha256
+
+
 def with_arena(board: Board, size_bytes: int) -> Board:
     firmware_bytes = shipped_table().firmware[board.device.family].ram_bytes
     near = replace(board.near_memory, size_bytes=size_bytes + firmware_bytes)

@@ -16,7 +16,7 @@ from tinysplit.cli.app import _COMMANDS, imported_command
 from tinysplit.common.errors import TinysplitError, UsageError
 from tinysplit.project.split_file import SplitFile
 from tinysplit.settings.boards_and_links import BAUD, BOARD, LINK, MAX_BOARDS, USE_ALL
-from tinysplit.settings.costs import BITS_PER_BYTE, MAX_ENERGY, MAX_LATENCY, MAX_PERIOD, MAX_PRICE
+from tinysplit.settings.costs import BITS_PER_BYTE, MAX_ENERGY, MAX_FLASH, MAX_LATENCY, MAX_PERIOD, MAX_PRICE
 from tinysplit.settings.fixed_point import BITS, MAX_ACCURACY_DROP
 from tinysplit.settings.measurement import SAMPLE_COUNT
 from tinysplit.settings.programs import DIAGNOSTICS, HOST_BAUD, WEIGHTS
@@ -62,6 +62,7 @@ RANGED = (
     (CostSettings, MAX_LATENCY, "max_latency_s"),
     (CostSettings, MAX_PERIOD, "max_period_s"),
     (CostSettings, MAX_ENERGY, "max_energy_j"),
+    (CostSettings, MAX_FLASH, "max_flash_bytes"),
     (LinkSetting, BAUD, "baud"),
     (Search, TIME_LIMIT, "time_limit_s"),
     (Search, INPUT_AT, "input_board"),
@@ -77,6 +78,7 @@ RANGED = (
     (SplitFile, MAX_LATENCY, "max_latency_s"),
     (SplitFile, MAX_PERIOD, "max_period_s"),
     (SplitFile, MAX_ENERGY, "max_energy_j"),
+    (SplitFile, MAX_FLASH, "max_flash_bytes"),
 )
 
 

@@ -351,6 +351,13 @@ class Board:
     platformio_board: str  # name in PlatformIO's ststm32 platform
     published: Published | None  # None: the file does not have it
     clock_source: ClockSource = ClockSource.HSI
+    flash_limit_bytes: int | None = None  # of its program; None: all of the flash
+
+    @property
+    def usable_flash_bytes(self) -> int:
+        """Bytes of flash that a program may take."""
+        flash_bytes = self.device.flash.size_bytes
+        return flash_bytes if self.flash_limit_bytes is None else min(flash_bytes, self.flash_limit_bytes)
 
     @property
     def core(self) -> str:
@@ -428,9 +435,10 @@ class Board:
     def sha256(self) -> str:
         """SHA-256 of all data of this board: a split file names it, to detect that it was made for other boards.
 
-        It does not depend on the clock source, which no split depends on.
+        It depends neither on the clock source, which no split depends on, nor on the limit of a program's flash.
         """
         data = asdict(replace(self, clock_source=ClockSource.HSI))
+        del data["flash_limit_bytes"]
         return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 

@@ -43,6 +43,7 @@ from tinysplit.settings.costs import (
     HOST_TRANSFERS,
     INPUT_SOURCE,
     MAX_ENERGY,
+    MAX_FLASH,
     MAX_LATENCY,
     MAX_PERIOD,
     OPTIMIZE,
@@ -73,7 +74,8 @@ class SearchOptions:
 
     input_source: Annotated[InputSource, option(INPUT_SOURCE)] = InputSource.HOST
     host_transfers: Annotated[bool, option(HOST_TRANSFERS)] = False
-    optimize: Annotated[Optimize, option(OPTIMIZE)] = Optimize.CYCLES
+    optimize: Annotated[Optimize | None, option(OPTIMIZE)] = None
+    max_flash: Annotated[int | None, option(MAX_FLASH)] = None
     period: Annotated[Period | None, option(PERIOD)] = None
     cost_table: CostTableFile = None
     max_latency: Annotated[float | None, option(MAX_LATENCY)] = None
@@ -100,7 +102,8 @@ class SearchOptions:
         return CostSettings(
             input_source=self.input_source,
             host_transfers=self.host_transfers,
-            optimize=self.optimize,
+            optimize=self.optimize or Optimize.CYCLES,
+            max_flash_bytes=self.max_flash,
             period=self.period,
             max_latency_s=inf if self.max_latency is None else self.max_latency,
             max_period_s=inf if self.max_period is None else self.max_period,

@@ -41,6 +41,7 @@ from tinysplit.timing.loss import Loss
 
 if TYPE_CHECKING:
     from tinysplit.context import Context
+    from tinysplit.plan.flash_front import FlashPoint
     from tinysplit.plan.predicted_memory import PredictedMemory
     from tinysplit.project.split_file import SplitFile
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
@@ -83,6 +84,7 @@ def split(
     from tinysplit import pipeline
     from tinysplit.context import Context
     from tinysplit.papers.published_costs import check_published
+    from tinysplit.plan.flash_front import flash_table
     from tinysplit.plan.predicted_split import predict_programs
     from tinysplit.project.split_file import write_split
     from tinysplit.split.report.figures import battery_life_s, battery_text
@@ -115,8 +117,15 @@ def split(
         lines = [battery_text(mean_w, battery_mah)]
     uses = _uses(predicted, context.boards)
 
+    front: Sequence[FlashPoint] = ()
+    if predicted and (explain or options.optimize or options.max_flash):
+        front = pipeline.flash_front_of(context, found, predicted)
+        data["flash_front"] = [point.to_json() for point in front]
+
     def show(console: Console) -> None:
         _print(found, uses, file, lines, console)
+        if len(front) > 1:
+            console.print(flash_table(front, file.objective))
         if explain:
             _explain(found, uses, file, context.boards, console)
 

@@ -27,6 +27,7 @@ from tinysplit.memory.link_memory import record_bytes
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
+from tinysplit.settings.costs import MAX_FLASH
 from tinysplit.settings.programs import HOST_BAUD
 from tinysplit.split.evaluate.actions import board_steps
 from tinysplit.split.evaluate.cuts import transfers
@@ -59,6 +60,7 @@ def make_problem(
     CheckFailedError if a board is too small for the firmware alone, and ToolError if the cost table lacks a layer;
     InputError if energy is asked for, and the currents of a board are not known.
     """
+    boards = settings.limited(boards)
     if settings.cost_model:
         baud = settings.link_settings_on(boards).baud
         problem = cost_model_of(settings.cost_model).problem(table, graph, boards, baud)
@@ -330,11 +332,12 @@ def free_memory(
     Raises CheckFailedError if the board is too small for the firmware alone.
     """
     firmware = table.firmware[board.device.family]
-    flash_bytes = board.device.flash.size_bytes - firmware.flash_bytes
+    flash_bytes = board.usable_flash_bytes - firmware.flash_bytes
     ram_bytes = board.largest_arena_bytes(firmware.ram_bytes)
     if flash_bytes < 0 or ram_bytes < 0:
+        limit = "" if board.flash_limit_bytes is None else f" within {MAX_FLASH} {board.flash_limit_bytes}"
         raise CheckFailedError(
-            f"{board.name} is too small for the firmware, which needs {firmware.flash_bytes} bytes of flash and "
+            f"{board.name} is too small{limit} for the firmware, which needs {firmware.flash_bytes} bytes of flash and "
             f"{firmware.ram_bytes} bytes of RAM"
         )
     power = asdict(powers_of(table, board, driver, link_baud))

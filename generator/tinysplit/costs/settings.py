@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf
 from typing import Annotated
@@ -20,7 +20,7 @@ from tinysplit.costs.cost_model import cost_model_of
 from tinysplit.costs.link_options import HandOffMode, LinkSetting, LinkSettings
 from tinysplit.settings.boards_and_links import BAUD
 from tinysplit.settings.costs import BITS_PER_BYTE as BITS_PER_BYTE_SETTING
-from tinysplit.settings.costs import MAX_ENERGY, MAX_LATENCY, MAX_PERIOD
+from tinysplit.settings.costs import MAX_ENERGY, MAX_FLASH, MAX_LATENCY, MAX_PERIOD
 from tinysplit.settings.programs import HOST_BAUD
 from tinysplit.split.problem import Objective, Period
 
@@ -30,6 +30,7 @@ BitsPerByte = Annotated[int, in_range(BITS_PER_BYTE_SETTING)]
 MaxLatency = Annotated[float, in_range(MAX_LATENCY)]
 MaxPeriod = Annotated[float, in_range(MAX_PERIOD)]
 MaxEnergy = Annotated[float, in_range(MAX_ENERGY)]
+MaxFlash = Annotated[int, in_range(MAX_FLASH)]
 Bits = Annotated[int, AfterValidator(wanted("8 or 16", BIT_WIDTHS.__contains__))]
 
 
@@ -63,9 +64,14 @@ class CostSettings:
     low_power: LowPower = LowPower.SLEEP  # else the boards run without a host
     host_transfers: bool = False  # whether host transfers count as latency
     optimize: Optimize = Optimize.CYCLES  # objective of kernels and memory layout
+    max_flash_bytes: MaxFlash | None = None  # of each board's program; None: all of the flash
     kernels: tuple[tuple[int, str], ...] = ()  # (layer, kernel or scheme to use), 0-based, in scripts from 1
     code_memory: CodeMemory | None = None  # of the layers; None: chosen for each board
     has_weights_file: bool = False  # constants stay in a file in flash, which others can replace
+
+    def limited(self, boards: Sequence[Board]) -> tuple[Board, ...]:
+        """Return the boards with the flash that their programs may take."""
+        return tuple(replace(board, flash_limit_bytes=self.max_flash_bytes) for board in boards)
 
     def host_baud_on(self, boards: Sequence[Board]) -> int:
         """Return the baud rate of the host ports of these boards. Raises UsageError where they have none in common."""

@@ -182,7 +182,7 @@ class KernelChoice:
     def _free_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
         """Return the bytes of flash that all layers leave free with their constants in it, negative if none."""
         firmware = self.table.firmware[self.board.device.family]
-        free_bytes = self.board.device.flash.size_bytes - firmware.flash_bytes
+        free_bytes = self.board.usable_flash_bytes - firmware.flash_bytes
         free_bytes -= 0 if self.is_alone else firmware.link_flash_bytes
         return free_bytes - sum(starmap(self._flash_bytes, kernels.items()))
 

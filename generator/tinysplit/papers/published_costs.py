@@ -16,7 +16,7 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Conv, DepthwiseConv, MaxPool
 from tinysplit.network.layers.base import FLOAT_BITS
 from tinysplit.settings.boards_and_links import LINK
-from tinysplit.settings.costs import BITS_PER_BYTE, COST_TABLE, HOST_TRANSFERS, INPUT_SOURCE, PAPER
+from tinysplit.settings.costs import BITS_PER_BYTE, COST_TABLE, HOST_TRANSFERS, INPUT_SOURCE, MAX_FLASH, PAPER
 from tinysplit.settings.search import REPLICATE, SLICES
 from tinysplit.slices.settings import Search
 from tinysplit.split.problem import DeviceLimits, LayerCosts, Period, Problem
@@ -109,6 +109,8 @@ def check_published(settings: CostSettings, search: Search, *, has_cost_table: b
         raise UsageError(f"{PAPER} knows whole layers only: it cannot be combined with {SLICES}")
     if has_cost_table:
         raise UsageError(f"{PAPER} has the published cycles per MAC: leave {COST_TABLE} out")
+    if settings.max_flash_bytes is not None:
+        raise UsageError(f"{PAPER} has the flash of whole chips: leave {MAX_FLASH} out")
     if settings.input_source is InputSource.BOARD:
         raise UsageError(f"{PAPER} counts no transfer of the host: leave {INPUT_SOURCE('board')} out")
     if settings.bits_per_byte != CostSettings.bits_per_byte or settings.links or settings.host_transfers:

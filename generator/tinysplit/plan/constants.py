@@ -94,7 +94,7 @@ def _free_flash_bytes(board_plan: BoardPlan, quantized: QuantizedGraph) -> int:
         for number, own in zip(board_plan.layers, layers, strict=True)
     )
     link_bytes = firmware.link_flash_bytes if board_plan.links else 0
-    return board.device.flash.size_bytes - firmware.flash_bytes - link_bytes - sum(code)
+    return board.usable_flash_bytes - firmware.flash_bytes - link_bytes - sum(code)
 
 
 def sharing_layers(

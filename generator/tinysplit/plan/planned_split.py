@@ -50,6 +50,7 @@ class PlacedNetwork:
     ) -> tuple[Plan, ...]:
         """Return the plan of each copy; `problem` has the costs of the layers. The errors are those of `make_plan`."""
         chosen = (settings.link_settings_on(boards), settings.optimize, settings.kernels, settings.code_memory)
+        boards = settings.limited(boards)
         return plan_copies(table, self.graph, self.widths, boards, problem, self.assignments, *chosen)
 
 

@@ -20,7 +20,7 @@ from tinysplit.common.file_schema import Count, FileModel, Hertz, Number, Second
 from tinysplit.common.output_file import write_whole_file
 from tinysplit.common.tables import counted
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
-from tinysplit.costs.settings import BitsPerByte, CostSettings, MaxEnergy, MaxLatency, MaxPeriod
+from tinysplit.costs.settings import BitsPerByte, CostSettings, MaxEnergy, MaxFlash, MaxLatency, MaxPeriod
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.graph import Graph
@@ -50,6 +50,7 @@ _OF_SETTINGS = (
     "host_transfers",
     "input_source",
     "optimize",
+    "max_flash_bytes",
     "link_driver",
     "hand_off",
     "code_memory",
@@ -185,6 +186,7 @@ class SplitFile(FileModel):
     input_source: InputSource = InputSource.HOST
     low_power: LowPower = LowPower.SLEEP
     optimize: Optimize
+    max_flash_bytes: MaxFlash | None = None  # of the program of each board; None: all of the flash
     link_driver: LinkDriver | None = None  # None: chosen for each board
     hand_off: HandOffMode | None = None  # None: what is faster, for each cut
     code_memory: CodeMemory | None = None  # None: chosen for each board

@@ -16,8 +16,17 @@ INPUT_SOURCE = Setting(
 )
 OPTIMIZE = Setting(
     "optimize",
-    "What kernels and tensor placement minimise: cycles, or ram or flash even if that costs cycles.",
+    "What kernels and tensor placement minimise: cycles (default), or ram or flash even if that costs cycles. If it is "
+    "given, `split` shows the choice between time and flash.",
     Heading.COSTS,
+)
+MAX_FLASH = Setting(
+    "max_flash",
+    "Upper limit of the flash of each board's program in bytes: the fastest kernels that fit it are taken. By default "
+    "all of the flash.",
+    Heading.COSTS,
+    argument="max_flash_bytes",
+    at_least=1,
 )
 PERIOD = Setting(
     "period",
