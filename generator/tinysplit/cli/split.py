@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.table import Table
 
 from tinysplit.boards.board import Board, ClockSource, board_title
 from tinysplit.cli import completion
@@ -41,7 +42,6 @@ from tinysplit.timing.loss import Loss
 
 if TYPE_CHECKING:
     from tinysplit.context import Context
-    from tinysplit.plan.flash_front import FlashPoint
     from tinysplit.plan.predicted_memory import PredictedMemory
     from tinysplit.project.split_file import SplitFile
     from tinysplit.split.report.arrivals import ArrivalReport, Arrivals
@@ -84,10 +84,8 @@ def split(
     from tinysplit import pipeline
     from tinysplit.context import Context
     from tinysplit.papers.published_costs import check_published
-    from tinysplit.plan.flash_front import flash_table
     from tinysplit.plan.predicted_split import predict_programs
     from tinysplit.project.split_file import write_split
-    from tinysplit.split.report.figures import battery_life_s, battery_text
 
     check_output_file(out, force=force)
     _check_battery(battery_mah)
@@ -110,22 +108,15 @@ def split(
         file = file.model_copy(update={"reasons": reasons})
     write_split(out, file)
     data = {**file.model_dump(mode="json"), **found.report.data}
-    lines = []
+    lines: list[RenderableType] = []
     if battery_mah is not None:
-        mean_w = _mean_w(found)
-        data["battery_life_s"] = battery_life_s(mean_w, battery_mah)
-        lines = [battery_text(mean_w, battery_mah)]
-    uses = _uses(predicted, context.boards)
-
-    front: Sequence[FlashPoint] = ()
+        lines.append(_battery_life(found, battery_mah, data))
     if predicted and (explain or options.optimize or options.max_flash):
-        front = pipeline.flash_front_of(context, found, predicted)
-        data["flash_front"] = [point.to_json() for point in front]
+        lines.append(_flash_front(context, found, predicted, data))
+    uses = _uses(predicted, context.boards)
 
     def show(console: Console) -> None:
         _print(found, uses, file, lines, console)
-        if len(front) > 1:
-            console.print(flash_table(front, file.objective))
         if explain:
             _explain(found, uses, file, context.boards, console)
 
@@ -165,7 +156,7 @@ def _uses(predicted: Mapping[int, "PredictedMemory"], boards: Sequence[Board]) -
 
 
 def _print(
-    found: "Split", uses: Mapping[int, "Use"], file: "SplitFile", lines: Sequence[str], console: Console
+    found: "Split", uses: Mapping[int, "Use"], file: "SplitFile", lines: Sequence[RenderableType], console: Console
 ) -> None:
     """Print the answer, the best of each kind of placement, and further lines."""
     from tinysplit.split.report.split import print_split
@@ -192,6 +183,27 @@ def _explain(
         console.print(f"{line} {ram}", highlight=False)
     for line in file.reasons.lines(file.objective) if file.reasons else ():
         console.print(line, highlight=False, markup=False)
+
+
+def _battery_life(found: "Split", battery_mah: float, data: dict[str, Any]) -> str:
+    """Return how long a battery lasts, which `data` gets, too."""
+    from tinysplit.split.report.figures import battery_life_s, battery_text
+
+    mean_w = _mean_w(found)
+    data["battery_life_s"] = battery_life_s(mean_w, battery_mah)
+    return battery_text(mean_w, battery_mah)
+
+
+def _flash_front(
+    context: "Context", found: "Split", predicted: Mapping[int, "PredictedMemory"], data: dict[str, Any]
+) -> Table:
+    """Return the table of the choice between time and flash, which `data` gets, too."""
+    from tinysplit import pipeline
+    from tinysplit.plan.flash_front import flash_table
+
+    front = pipeline.flash_front_of(context, found, predicted)
+    data["flash_front"] = [point.to_json() for point in front]
+    return flash_table(front, context.settings.objective)
 
 
 def _mean_w(found: "Split") -> float:
