@@ -41,7 +41,8 @@ typedef enum {
   LINK_EVENT_RECEIVED, /* channel: its tensor is whole and checked */
   LINK_EVENT_OFFERED,  /* channel: the peer has a tensor for which there is no memory yet */
   LINK_EVENT_STARTED,  /* channel: its tensor begins to leave; detail: bytes before it in the present link_fill */
-  LINK_EVENT_SENT,     /* channel: its tensor is acknowledged; detail: frames sent again, at most 255 */
+  LINK_EVENT_SENT,     /* channel: its tensor is acknowledged; detail: frames sent again, at most 255, and 256 times the
+                        * bytes that left the peer between the tensor's end and the acknowledgement */
   LINK_EVENT_FAILED,   /* channel or LINK_NO_CHANNEL; detail: link_failure_t */
   LINK_EVENT_ANSWERED, /* after LINK_NO_ANSWER: the peer answers, transfers go on */
   LINK_EVENT_HELLO     /* the peer asks to join a newer run; detail: its number. To be followed by link_join. */
@@ -91,6 +92,7 @@ typedef struct {
       uint16_t next;    /* block expected next */
       uint16_t hole;    /* first block of the range of MISSING */
       uint16_t hole_to; /* behind the last one; 0: everything */
+      uint32_t left;    /* bytes that had left this board when the tensor was whole */
     } in;
     struct {
       uint32_t ready;          /* bytes of the tensor that may leave */
@@ -141,6 +143,7 @@ typedef struct {
 #endif
   void *port;
   void (*wake)(void *port); /* link_fill has something: called at any time, also from link_fill's caller */
+  uint32_t (*left)(const void *port); /* bytes that were filled and have not left */
   void (*event)(link_t *link, link_event_t event, uint8_t channel, uint32_t detail);
 } link_settings_t;
 
@@ -160,6 +163,7 @@ struct link {
   uint32_t peer_boot;     /* boot count of the peer */
   uint32_t ahead;         /* bits times 1000 that were filled and have not left the UART */
   uint32_t filling;       /* bytes filled before the frame that leaves, in the present link_fill */
+  uint32_t filled;        /* bytes in all */
   uint16_t quiet_ms;      /* since the last byte */
   uint16_t deaf_ms;       /* since the last good frame */
   uint16_t hello_ms;      /* until the next HELLO, 0: none */

@@ -7,6 +7,7 @@
 enum {
   CRC_IS_KNOWN = 1,     /* a DATA_END has arrived */
   AWAITS_CONFIRM = 2,   /* DAMAGED was sent: the sender's part comes */
+  OWES_ANSWER = 4,      /* the tensor's end is not acknowledged yet; stays when the next one is granted */
   CHECKED_AT_ONCE = 2,  /* blocks in a call of link_in_check */
   MOST_MISMATCHES = 3,
   MISSING_BLOCKS = 256 /* in a frame of MISSING */
@@ -26,7 +27,7 @@ static void begin_tensor(const link_channel_plan_t *plan, link_channel_t *channe
   memset(plan->blocks, 0xFF, LINK_BITMAP_BYTES(plan->bytes));
   channel->position = 0;
   channel->crc = ~0u;
-  channel->flags = 0;
+  channel->flags &= OWES_ANSWER;
   channel->u.in.next = 0;
   channel->u.in.hole_to = 0;
 }
@@ -150,8 +151,17 @@ static void complete(link_t *link, uint8_t index) {
   link_channel_t *channel = link_at(link, index);
   channel->state = LINK_FULL;
   channel->answers = 0;
+  channel->flags |= OWES_ANSWER;
+  channel->u.in.left = link->filled - link->settings->left(link->settings->port);
   link_say(link, channel, LINK_SAY_ACK);
   link_tell(link, LINK_EVENT_RECEIVED, index, 0);
+}
+
+/* Bytes that leave between a tensor's end and its acknowledgement: its sender takes their time from the transfer's. */
+uint16_t link_in_bytes_before(const link_t *link, link_channel_t *channel) {
+  if (!(channel->flags & OWES_ANSWER)) return 0;
+  channel->flags = (uint8_t)(channel->flags & ~OWES_ANSWER);
+  return (uint16_t)link_smaller(link->filled - channel->u.in.left, UINT16_MAX);
 }
 
 static void ask_for_everything(link_t *link, uint8_t index) {

@@ -197,17 +197,18 @@ void link_out_tick(link_t *link, uint8_t index) {
 
 /* Answers of the receiver */
 
-static void done(link_t *link, uint8_t index) {
+/* `bytes_before` left the receiver between the tensor's end and the answer. */
+static void done(link_t *link, uint8_t index, uint32_t bytes_before) {
   link_channel_t *channel = link_at(link, index);
   link->moving--;
   channel->state = LINK_DONE;
   channel->answers = 0;
   channel->due_ms = 0;
-  link_tell(link, LINK_EVENT_SENT, index, channel->repeats);
+  link_tell(link, LINK_EVENT_SENT, index, channel->repeats + 256u * bytes_before);
 }
 
 /* A grant of the next tensor acknowledges this one. */
-static void take_grant(link_t *link, uint8_t index, uint8_t number) {
+static void take_grant(link_t *link, uint8_t index, uint8_t number, uint32_t bytes_before) {
   link_channel_t *channel = link_at(link, index);
   bool is_next = number == (uint8_t)(channel->number + 1u);
   if (channel->state == LINK_QUEUED) {
@@ -215,7 +216,7 @@ static void take_grant(link_t *link, uint8_t index, uint8_t number) {
   } else if (channel->state == LINK_IDLE || is_next) {
     channel->u.out.granted = number;
     channel->flags |= HAS_GRANT;
-    if (channel->state == LINK_MOVING) done(link, index);
+    if (channel->state == LINK_MOVING) done(link, index, bytes_before);
   }
 }
 
@@ -276,7 +277,7 @@ void link_out_compared(link_t *link) {
 void link_out_note(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note) {
   link_channel_t *channel = link_at(link, index);
   if (header->type == LINK_GRANT) {
-    take_grant(link, index, header->number);
+    take_grant(link, index, header->number, header->offset);
     return;
   }
   if (header->number != channel->number) return;
@@ -286,7 +287,7 @@ void link_out_note(link_t *link, uint8_t index, const link_header_t *header, con
   if (header->type == LINK_WAIT) set_due(link, channel, LINK_RETRY_MOST_MS);
   if (channel->state != LINK_MOVING || header->type == LINK_WAIT) return;
   if (header->type == LINK_ACK) {
-    done(link, index);
+    done(link, index, header->offset);
     return;
   }
   if (header->type == LINK_MISSING) take_missing(link, index, header, note);

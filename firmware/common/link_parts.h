@@ -121,6 +121,7 @@ void link_in_begin_frame(link_t *link);
 void link_in_next_segment(link_t *link);
 void link_in_end_frame(link_t *link, bool is_good);
 void link_in_damaged(link_t *link); /* a frame that has arrived */
+uint16_t link_in_bytes_before(const link_t *link, link_channel_t *channel); /* of ACK and GRANT */
 void link_in_note(link_t *link, uint8_t index, const link_header_t *header, const uint8_t *note);
 bool link_in_is_checking(const link_t *link, uint8_t index);
 void link_in_check(link_t *link, uint8_t index);

@@ -30,6 +30,7 @@ static bool begin_answer(link_t *link, uint8_t index) {
                           .channel = link_plan(link, index)->channel,
                           .number = number_of(channel, types[which])};
   uint8_t *note = link_writer_note(&link->writer);
+  if (header.type == LINK_ACK || header.type == LINK_GRANT) header.offset = link_in_bytes_before(link, channel);
   if (header.type == LINK_MISSING) header.length = link_in_missing_note(link, index, &header.offset, note);
   if (header.type == LINK_DAMAGED) header.length = link_in_damaged_note(link, index, &header.offset, note);
   if (header.type == LINK_CONFIRM) header.length = link_out_confirm_note(channel, &header.offset, note);
@@ -77,6 +78,7 @@ uint32_t link_fill(link_t *link, uint8_t *bytes, uint32_t room) {
     link_written_t what;
     uint32_t written = link_awake_write(link, bytes + filled, room - filled, &what);
     filled += written;
+    link->filled += written;
     link->filling = filled;
     link->ahead += written * LINK_BITS_PER_BYTE * 1000u;
     if (what == LINK_WRITTEN_DATA) link_out_data_left(link);

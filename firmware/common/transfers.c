@@ -205,20 +205,28 @@ static const network_transfer_t *transfer_of(uint8_t channel) {
   return transfer;
 }
 
+/* Of so many bytes on a link. */
+static uint64_t ticks_of(uint32_t link, uint32_t bytes) {
+  uint64_t bits = (uint64_t)bytes * LINK_BITS_PER_BYTE;
+  return bits * cycle_counter_hz(clock_core_hz) / board_links[link].settings->baud;
+}
+
 /* The tensor's first byte leaves behind those that the driver still has, and behind `bytes_before` of the present
  * link_fill. */
 static void note_started(const network_transfer_t *transfer, uint32_t bytes_before) {
   markers_begin_transfer();
   const uart_link_t *port = &board_link_uarts[transfer->link];
-  uint32_t bits = (uart_link_left(port) + bytes_before) * LINK_BITS_PER_BYTE;
-  uint64_t ticks = (uint64_t)bits * cycle_counter_hz(clock_core_hz) / board_links[transfer->link].settings->baud;
+  uint64_t ticks = ticks_of(transfer->link, uart_link_left(port) + bytes_before);
   sending_of(transfer)->started = cycle_counter_now() + ticks;
 }
 
-static void note_sent(const network_transfer_t *transfer, uint32_t repeats) {
+/* The receiver has had the tensor since before the `late_bytes` left it, behind which its acknowledgement came. */
+static void note_sent(const network_transfer_t *transfer, uint32_t repeats, uint32_t late_bytes) {
   const network_sending_t *sending = sending_of(transfer);
   markers_end_transfer();
-  times_set(transfer->record, cycle_counter_now() - sending->started + sending->copied, repeats);
+  uint64_t taken = cycle_counter_now() - sending->started;
+  uint64_t late = ticks_of(transfer->link, late_bytes);
+  times_set(transfer->record, (taken > late ? taken - late : 0) + sending->copied, repeats);
 }
 
 static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
@@ -242,7 +250,7 @@ static void note_failed(const link_t *link, uint8_t channel, uint32_t failure) {
 void transfers_on_event(link_t *link, link_event_t event, uint8_t channel, uint32_t detail) {
   switch (event) {
     case LINK_EVENT_STARTED: note_started(transfer_of(channel), detail); break;
-    case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail); break;
+    case LINK_EVENT_SENT: note_sent(transfer_of(channel), detail % 256u, detail / 256u); break;
     case LINK_EVENT_FAILED: note_failed(link, channel, detail); break;
     case LINK_EVENT_ANSWERED: run_warn(ERROR_NONE, 0); break;
     case LINK_EVENT_HELLO:

@@ -53,8 +53,8 @@ static inline bool uart_link_hears_bytes(const uart_link_t *port) {
   return port->settings->driver == UART_LINK_INTERRUPT && !port->uart.has_fifo;
 }
 
-/* Bytes that were filled, all but those of a link_fill that runs, and have not left. */
-uint32_t uart_link_left(const uart_link_t *port);
+/* Bytes that were filled, all but those of a link_fill that runs, and have not left `port`, a uart_link_t. */
+uint32_t uart_link_left(const void *port);
 
 /* There is something to send. `port` is the uart_link_t. */
 void uart_link_wake(void *port);

@@ -38,7 +38,10 @@ static void send(uart_link_t *port) {
   }
 }
 
-uint32_t uart_link_left(const uart_link_t *port) { return (uint32_t)port->filled - port->position; }
+uint32_t uart_link_left(const void *owner) {
+  const uart_link_t *port = owner;
+  return (uint32_t)port->filled - port->position;
+}
 
 static void receive(uart_link_t *port) {
   USART_TypeDef *registers = port->uart.registers;

@@ -84,7 +84,8 @@ static void fill_next(uart_link_t *port, uint32_t room) {
   if (port->filled > before) write_back(bytes, port->filled);
 }
 
-uint32_t uart_link_left(const uart_link_t *port) {
+uint32_t uart_link_left(const void *owner) {
+  const uart_link_t *port = owner;
   return (port->is_sending ? dma_left(port->settings->send) : 0) + port->filled;
 }
 

@@ -29,6 +29,13 @@ static link_t link;
 
 static void wake(void *port) { (void)port; }
 
+static uint32_t bytes_left;
+
+static uint32_t left(const void *port) {
+  (void)port;
+  return bytes_left;
+}
+
 static void event(link_t *which, link_event_t what, uint8_t channel, uint32_t detail) {
   (void)which;
   printf("event %d %u %lu\n", what, channel, (unsigned long)detail);
@@ -41,6 +48,7 @@ static const link_settings_t settings = {.identity = &identity,
                                          .peer = 5,
                                          .baud = 115200,
                                          .wake = wake,
+                                         .left = left,
                                          .event = event};
 
 static void drain(void) {
@@ -86,6 +94,7 @@ static void obey(const char *command, const char *text, const unsigned long *num
   if (!strcmp(command, "send")) link_send(&link, channel, memory_of(channel), number, (uint32_t)numbers[2]);
   if (!strcmp(command, "extend")) link_extend(&link, channel, (uint32_t)numbers[1]);
   if (!strcmp(command, "bytes")) link_receive_bytes(&link, bytes, read_hex(text, bytes));
+  if (!strcmp(command, "left")) bytes_left = (uint32_t)numbers[0];
   if (!strcmp(command, "prefix")) print_prefix(channel);
   if (!strcmp(command, "memory")) print_memory(channel);
   if (!strcmp(command, "crc")) printf("%lu\n", (unsigned long)crc32(0, bytes, read_hex(text, bytes)));

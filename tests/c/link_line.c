@@ -160,7 +160,7 @@ static double later(void) { return now_ms + random_below((uint32_t)(is_clean ? 0
 static void on_sent(side_t *side, int i, uint32_t detail) {
   double ms = now_ms - side->sent_ms[i];
   tensors_sent++;
-  repeats += detail;
+  repeats += detail % 256u;
   total_ms += ms;
   last_ms = ms;
   if (ms > worst_ms) worst_ms = ms;
@@ -209,6 +209,11 @@ static void event(link_t *link, link_event_t what, uint8_t channel, uint32_t det
 
 static void wake(void *port) { (void)port; }
 
+static uint32_t left(const void *port) {
+  const side_t *side = port;
+  return side->outgoing_count - side->outgoing_at;
+}
+
 /* The boards */
 
 static void plan_channels(side_t *side, bool is_a) {
@@ -246,7 +251,9 @@ static void configure(side_t *side) {
   side->settings.channels = side->channels;
   side->settings.peer = is_a ? 4 : 3;
   side->settings.baud = (uint32_t)option.baud_;
+  side->settings.port = side;
   side->settings.wake = wake;
+  side->settings.left = left;
   side->settings.event = event;
   power_on(side);
 }

@@ -26,6 +26,11 @@ static uint32_t run, wanted;
 
 static void wake(void *port) { (void)port; }
 
+static uint32_t left(const void *port) {
+  (void)port;
+  return 0;
+}
+
 static void event(link_t *link, link_event_t what, uint8_t channel, uint32_t detail) {
   (void)link;
   (void)channel;
@@ -39,6 +44,7 @@ static const link_settings_t settings = {.identity = &identity,
                                          .peer = PEER,
                                          .baud = 115200,
                                          .wake = wake,
+                                         .left = left,
                                          .event = event};
 
 static void work(void) {

@@ -11,7 +11,8 @@ void uart_link_begin(uart_link_t *port, uint32_t clock_hz, link_t *link) {
   port->link = link;
 }
 
-uint32_t uart_link_left(const uart_link_t *port) {
+uint32_t uart_link_left(const void *owner) {
+  const uart_link_t *port = owner;
   return (uint32_t)port->filled + (port->is_sending ? port->sent_bytes : 0u);
 }
 

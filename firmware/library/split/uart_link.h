@@ -24,7 +24,7 @@ typedef struct {
 /* All functions are to be called within the critical section. */
 
 void uart_link_begin(uart_link_t *port, uint32_t clock_hz, link_t *link);
-uint32_t uart_link_left(const uart_link_t *port);
+uint32_t uart_link_left(const void *port);
 void uart_link_wake(void *port);
 
 /* Begins to send what the link has to say. */

@@ -118,6 +118,14 @@ def room_bytes(board: Board, uart: Uart) -> int:
     return _FIFO_BYTES.get(board.device.family, 8) if uart.has_fifo else 1
 
 
+def mean_look_bytes(driver: LinkDriver, board: Board, uart: Uart) -> int:
+    """Return how many bytes arrive, on average, until a core that computes looks at them: it does at half a buffer."""
+    if driver.facts.polls or driver.facts.hears_bytes(uart):
+        return 0
+    ring_bytes, _ = driver.facts.buffers[0]
+    return (ring_bytes or room_bytes(board, uart)) // 4
+
+
 DRIVINGS = tuple(  # by preference: the last ones where RAM is short
     LinkDriving(driver, ring_bytes, chunk_bytes)
     for driver, facts in _FACTS.items()

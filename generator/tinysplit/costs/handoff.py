@@ -7,7 +7,7 @@ from math import inf
 from typing import TypeVar
 
 from tinysplit.boards.board import Board, Power, Uart
-from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, room_bytes
+from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, mean_look_bytes, room_bytes
 from tinysplit.common.choices import InputSource
 from tinysplit.common.protocol_limits import BITS_PER_BYTE, LINK_PAYLOAD_BYTES, line_bytes_of
 from tinysplit.costs.link_options import LinkSettings
@@ -44,6 +44,7 @@ def handoff_of(
     """
     check_bauds(boards, settings)
     driver, costs = settings.driver or USUAL_DRIVER, table.handoff
+    look_bytes = tuple(mean_look_bytes(driver, board, board.link_uarts[0]) for board in boards)
     over_links, cpu_s = partial(_by_pair, boards, settings), partial(_cpu_seconds, boards)
 
     def taken(family: str, n_bytes: int) -> float:
@@ -76,6 +77,11 @@ def handoff_of(
             lambda family, n_bytes: costs[family].wake * n_bytes,
         ),
         hears_bytes=tuple(driver.facts.hears_bytes(board.link_uarts[0]) for board in boards),
+        look_bytes=look_bytes,
+        look_s=tuple(
+            n_bytes * costs[board.device.family].receiving.get(driver, 0.0) / board.clock.core_hz
+            for n_bytes, board in zip(look_bytes, boards, strict=True)
+        ),
         polled_room_bytes=tuple(room_bytes(board, board.link_uarts[0]) for board in boards)
         if driver.facts.polls
         else (),

@@ -121,5 +121,7 @@ def _handoff_of(
         wake_s=by_device(parts.wake_s),
         tick_shares=tuple(parts.tick_shares[index] for index in indices),
         hears_bytes=tuple(parts.hears_bytes[index] for index in indices),
+        look_bytes=tuple(parts.look_bytes[index] for index in indices),
+        look_s=tuple(parts.look_s[index] for index in indices),
         polled_room_bytes=tuple(parts.polled_room_bytes[index] for index in indices) if parts.polled_room_bytes else (),
     )

@@ -58,6 +58,7 @@ class SimulatedBoard:
         self._rests_since_s = 0.0
         self._heard_s = -QUIET_S  # the last traffic that it has received
         self._is_working, self._worked_s = False, 0.0  # the end of the last work
+        self._is_computing = False
         self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
             Kind.INPUT: self._input,
             Kind.RUN: self._run,
@@ -109,9 +110,9 @@ class SimulatedBoard:
         if seconds <= 0:
             return
         begin_s = self._env.now
-        self._is_working = True
+        self._is_working, self._is_computing = True, activity is Activity.LAYER
         yield self._env.timeout(seconds)
-        self._is_working, self._worked_s = False, self._env.now
+        self._is_working, self._is_computing, self._worked_s = False, False, self._env.now
         if activity is Activity.LAYER:
             self._times.computing_s += seconds
         else:
@@ -121,6 +122,10 @@ class SimulatedBoard:
     def has_worked_since(self, at_s: float) -> bool:
         """Return whether a layer, a copy or a driver was under way at any time from then on."""
         return self._is_working or self._worked_s > at_s
+
+    def is_computing(self) -> bool:
+        """Return whether a layer is under way."""
+        return self._is_computing
 
     def compute_rows(self, layer_s: float, moving_s: float) -> Process:
         """Compute some rows, for `layer_s` of a layer and `moving_s` of copies and drivers."""

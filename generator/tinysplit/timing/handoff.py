@@ -19,7 +19,8 @@ class Handoff:
     those of a reply (grant or acknowledgement) on its way back; after its last bit, `latency_s` pass until the receiver
     knows that it has the tensor, and `resume_s` more until it goes on if it waited. The CPU copies a staged tensor
     between its buffer and the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one
-    that sleeps meanwhile takes `wake_s` more. The host feeds and reads a device for `host_s`, and knows `taken_s` later
+    that sleeps meanwhile takes `wake_s` more. A receiver that computes looks at what has come when its line pauses, or
+    `look_bytes` later on average, which it takes over in `look_s`. The host feeds and reads a device for `host_s`, and knows `taken_s` later
     that an input was taken; the last entries of `receive_s` and `send_s` are those of the network's input and output,
     and that of `copy_s` has all that passes between START and the first layer. An input from the board takes no time
     but that.
@@ -40,6 +41,8 @@ class Handoff:
     input_source: InputSource = InputSource.HOST
     wake_up_s: tuple[float, ...] = ()  # [device]: from stop mode; empty: boards do not stop
     hears_bytes: tuple[bool, ...] = ()  # [device]: every byte interrupts, so that it sleeps until a frame has ended
+    look_bytes: tuple[int, ...] = ()  # [device]; empty: a board that computes looks at each byte
+    look_s: tuple[float, ...] = ()  # [device]
     polled_room_bytes: tuple[int, ...] = ()  # [device]: kept by its UART while it computes; empty: no driver polls
 
     @classmethod

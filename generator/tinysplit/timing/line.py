@@ -77,6 +77,7 @@ class Line:
         self._note_byte_s = reply_s / LINK_REPLY_BYTES
         self._wire = wire
         self.data_left_s = 0.0  # when the last frame of data had left
+        self._left_s = 0.0  # and when the present frame of any kind has
         self._wish = Gate(env)
         self._turn = 0
 
@@ -118,6 +119,14 @@ class Line:
         """Return the time of so many bytes in ms, rounded up as link_ms_of does."""
         return int(-(-n_bytes * self._note_byte_s * 1000 // 1))
 
+    def pause(self, most_bytes: int) -> Process:
+        """Wait until no frame follows, for the time of so many bytes at most."""
+        end_s = self.env.now + most_bytes * self._note_byte_s
+        yield settled(self.env)
+        while self.is_sending and self.env.now < end_s:
+            yield self.env.timeout(min(self._left_s, end_s) - self.env.now)
+            yield settled(self.env)
+
     def _run(self) -> Process:
         while True:
             yield settled(self.env)
@@ -141,7 +150,7 @@ class Line:
             frame = self._next()
 
     def _carry(self, frame: SimulatedFrame) -> Process:
-        self.is_sending = True
+        self.is_sending, self._left_s = True, self.env.now + frame.seconds
         yield self.env.timeout(frame.seconds)
         self.is_sending = False
         frame.arrive(self.losses.heard(frame.n_bytes))

@@ -32,7 +32,8 @@ class Data(NamedTuple):
 class Receiver(ChannelEnd):
     """Grants tensor after tensor, each once; `full` is open when the board knows that the granted one has arrived.
 
-    That, and the use of the bytes of a frame, come `latency_s` after the last bit.
+    That, and the use of the bytes of a frame, come `latency_s` after the last bit; the acknowledgement of a board that
+    `is_computing` leaves when it looks at its line, on average `look_bytes` later if frames follow.
     """
 
     def __init__(
@@ -45,6 +46,9 @@ class Receiver(ChannelEnd):
         self._is_whole = False  # has arrived, whether the board knows or not
         self._usable: list[tuple[int, float]] = []  # bytes from the first one on, and when they may be used
         self._heard = Gate(env)
+        self.is_computing: Callable[[], bool] = lambda: False
+        self.look_bytes, self.look_s = 0, 0.0
+        self.seen_s = 0.0  # when the board saw the end of the last tensor
         self.on_full: OnFull = lambda: None
         self._data_line = data_line
         self._number = -1
@@ -64,6 +68,7 @@ class Receiver(ChannelEnd):
     def accept(self, number: int) -> None:
         """Let a tensor come; the grant acknowledges the one before."""
         self.full.close()
+        self._see_end()
         self._is_whole, self.n_frames, self._usable = False, 0, []
         self._number, self._missing, self._next = number, set(range(self.n_blocks)), 0
         self._has_end = self._awaits_confirm = False
@@ -156,8 +161,12 @@ class Receiver(ChannelEnd):
         if self._missing or not self._has_end:
             return False
         self.say_nothing()
-        self.say(Say.ACK)
         self._is_whole = True
+        self.seen_s = inf
+        if self.is_computing():
+            self.env.process(self._look(self._number))
+        else:
+            self._see_end()
         self._note_usable()
         self.on_full()
         if self._latency_s:
@@ -165,6 +174,17 @@ class Receiver(ChannelEnd):
         else:
             self.full.open()
         return True
+
+    def _look(self, number: int) -> Process:
+        yield from self._data_line.pause(self.look_bytes)
+        yield self.env.timeout(self.look_s)
+        if number == self._number:
+            self._see_end()
+
+    def _see_end(self) -> None:
+        if self.seen_s == inf:
+            self.seen_s = self.env.now
+            self.say(Say.ACK)
 
     def _know(self, number: int) -> Process:
         yield self.env.timeout(self._latency_s)

@@ -35,7 +35,7 @@ class Recorder:
             self.events.append(Event(activity, step.device, None, step.name, *times_s, number, *what))
 
     def note_sent(self, cut: Cut, transfer: int, times_s: tuple[float, float], number: int) -> None:
-        """Note a tensor on the line, from its first bit to its acknowledgement."""
+        """Note a tensor on the line, from its first bit until the receiver has seen its end."""
         if self.keeps_events:
             name, ends = f"cut {transfer + 1}", (cut.sender, cut.receiver)
             self.events.append(Event(Activity.WIRE, *ends, name, *times_s, number, transfer=transfer))

@@ -41,7 +41,7 @@ class _State(Enum):
 class Sender(ChannelEnd):
     """Sends tensor after tensor as they are granted; `free` is open while none is under way.
 
-    `on_sent` takes when the first bit of a tensor left, when it was acknowledged, and its number. Where nothing
+    `on_sent` takes when the first bit of a tensor left, when the receiver saw its end, and its number. Where nothing
     is lost it asks nothing. The blocks of a tensor that is streamed leave as they become ready.
     """
 
@@ -185,7 +185,7 @@ class Sender(ChannelEnd):
         self._stop_asking()
         self.say_nothing()
         self.sent_s = self.env.now
-        self.on_sent(self._started_s, self.sent_s, self._number)
+        self.on_sent(self._started_s, self._receiver.seen_s, self._number)
         self.free.open()
 
     def hear_note(self, note: Note) -> None:

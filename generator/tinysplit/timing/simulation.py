@@ -136,6 +136,10 @@ class _Pipeline:
             self.boards[cut.sender].ports.senders[number] = sender
             self.boards[cut.receiver].ports.receivers[number] = receiver
             sender.on_sent = self._on_sent(number, is_staged=(Kind.SEND, number) in staged)
+            receiver.is_computing = self.boards[cut.receiver].is_computing
+            if self.handoff.look_bytes:
+                receiver.look_bytes = self.handoff.look_bytes[cut.receiver]
+                receiver.look_s = self.handoff.look_s[cut.receiver]
             if (Kind.RECEIVE, number) in staged:
                 receiver.on_full = self._on_full(cut.receiver)
 
@@ -165,7 +169,6 @@ class _Pipeline:
     def _on_sent(self, transfer: int, *, is_staged: bool) -> Callable[[float, float, int], None]:
         cut = self.program.transfers[transfer]
         nominal_s = self.handoff.wire_s[cut.after_layer][cut.sender][cut.receiver]
-        nominal_s += self.handoff.reply_s[cut.receiver][cut.sender]
 
         def note(start_s: float, end_s: float, index: int) -> None:
             number = self.inbox[index]
@@ -173,7 +176,7 @@ class _Pipeline:
             self.recorder.transfers_s[number][transfer] = cut.seconds - self.handoff.resuming_s(cut.receiver) + longer_s
             self.recorder.note_sent(cut, transfer, (start_s, end_s), number)
             if is_staged:
-                self.recorder.levels[cut.sender].change(-1, end_s)
+                self.recorder.levels[cut.sender].change(-1, self.env.now)
 
         return note
 

@@ -97,7 +97,7 @@ PLAN = "{{.channel = {cut}, .is_out = {is_out}, .bytes = {size}, .blocks = block
 LINK = (
     "{{.identity = &transfers_identity, .plans = plans + {first}, .channels = channels + {first}, "
     ".channel_count = {count}, .peer = {peer}, .baud = 115200, .port = &board_link_uarts[{link}], "
-    ".wake = uart_link_wake, .event = transfers_on_event}},\n"
+    ".wake = uart_link_wake, .left = uart_link_left, .event = transfers_on_event}},\n"
 )
 HOST = 0xFF
 
