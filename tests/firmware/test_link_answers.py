@@ -96,6 +96,18 @@ def test_a_grant_and_a_tensor_of_one_frame(program: Path) -> None:
     assert received == [answer(GRANT, 6, 4), f"{RECEIVED} 6 0", answer(ACK, 6, 4), f"memory {data.hex()}"]
 
 
+def test_an_acknowledgement_says_how_many_bytes_left_before_it(program: Path) -> None:
+    arrives = Frame(DATA, SHORT_IN, 4, payload=TENSOR[:56])
+    said = says(program, f"accept {SHORT_IN} 4", f"accept {LONG_IN} 0", "left 40", arrives, Frame(QUERY, SHORT_IN, 4))
+    assert [frame for frame in said if isinstance(frame, Frame) and frame.type == ACK] == [
+        answer(ACK, SHORT_IN, 4, offset=40),
+        answer(ACK, SHORT_IN, 4),  # repeated: the sender has waited for a question
+    ]
+    begin = (Frame(GRANT, SHORT_OUT, 4), f"send {SHORT_OUT} 4 56")
+    for acknowledgement in (Frame(ACK, SHORT_OUT, 4, offset=300), Frame(GRANT, SHORT_OUT, 5, offset=300)):
+        assert says(program, *begin, acknowledgement)[-1] == f"{SENT} 8 {256 * 300}"
+
+
 def test_a_tensor_of_several_frames_ends_with_its_crc(program: Path) -> None:
     data = tensor_out(LONG_OUT, LONG)
     end = data[4096:] + struct.pack("<I", zlib.crc32(data))

@@ -7,6 +7,7 @@ from random import Random
 
 import pytest
 from hypothesis import given, settings
+from simpy import Environment
 
 from models.distributed_networks import distributed_cases
 from session.profiles import cases
@@ -14,6 +15,7 @@ from splits.distributed_problems import made, overlapping
 from splits.pipelines import ROOMY, TIGHT, graph_of, graph_times, pipeline, program_of, simulated
 from splits.random_problems import Kinds, random_problem
 from tinysplit.common.errors import CheckFailedError, UsageError
+from tinysplit.common.protocol_limits import LINK_REPLY_BYTES
 from tinysplit.network.distribution import Distributions
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.split.evaluate.evaluation import evaluate
@@ -21,11 +23,12 @@ from tinysplit.split.problem import Assignment, LayerCosts, Period, Problem
 from tinysplit.timing.board import LOOK_AHEAD_S
 from tinysplit.timing.figures import Timing
 from tinysplit.timing.handoff import Handoff
-from tinysplit.timing.loss import Loss
+from tinysplit.timing.line import Line, SimulatedFrame
+from tinysplit.timing.loss import Loss, Losses
 from tinysplit.timing.power import Waiting, board_w, split_w
 from tinysplit.timing.program import Kind
 from tinysplit.timing.results import Activity, BoardTimes, Simulated
-from tinysplit.timing.simulation import simulate
+from tinysplit.timing.simulation import LOSSLESS, simulate
 from tinysplit.timing.topology import Links
 
 FIRMWARE = Kinds(periods=(Period.FIRMWARE,))
@@ -89,6 +92,42 @@ def test_boards_without_buffers_wait_for_each_other() -> None:
     found = simulated(pipeline(TIGHT, 2.0), (0, 1), (0.0,) * 20)
     assert found.period_s == pytest.approx(3 + 10 + 2 + 0.125)
     assert [each.count for each in found.buffers] == [0, 0]
+
+
+def test_the_end_of_a_tensor_is_seen_later_by_a_board_that_computes() -> None:
+    problem = with_handoff(pipeline(ROOMY, 2.0), look_bytes=(0, 3), look_s=(0.0, 0.125))
+    quick, slow = (replace(layer, seconds=(s,) * 2) for layer, s in zip(problem.layers, (1.0, 80.0), strict=True))
+    found = simulated(replace(problem, layers=(quick, slow)), (0, 1), (0.0,) * 3)
+    assert [each[0] for each in found.transfers_s] == [2.0, 2.125, 2.125]
+
+
+class Frames:
+    """Two frames without data, of 4 and 2 s, back to back."""
+
+    order = 0
+
+    def __init__(self) -> None:
+        self.left = [SimulatedFrame(4, 4.0, lambda _: None), SimulatedFrame(2, 2.0, lambda _: None)]
+
+    def next_note(self) -> SimulatedFrame | None:
+        return self.left.pop(0) if self.left else None
+
+    def next_data(self) -> None:
+        pass
+
+    def waits_before(self, number: int, order: int) -> bool:
+        del number, order
+        return False
+
+
+@pytest.mark.parametrize(("most_bytes", "end_s"), [(100, 6.0), (5, 5.0), (1, 1.0)])
+def test_a_line_pauses_behind_its_last_frame(most_bytes: int, end_s: float) -> None:
+    env = Environment()
+    line = Line(env, float(LINK_REPLY_BYTES), Losses(LOSSLESS, ""), None)
+    line.speakers.append(Frames())
+    line.begin()
+    env.run(env.process(line.pause(most_bytes)))
+    assert env.now == end_s
 
 
 def with_latencies(problem: Problem, rng: Random) -> Problem:

@@ -20,10 +20,10 @@ class Handoff:
     knows that it has the tensor, and `resume_s` more until it goes on if it waited. The CPU copies a staged tensor
     between its buffer and the arena for `copy_s`, and works for `send_s` or `receive_s` while its UART moves it; one
     that sleeps meanwhile takes `wake_s` more. A receiver that computes looks at what has come when its line pauses, or
-    `look_bytes` later on average, which it takes over in `look_s`. The host feeds and reads a device for `host_s`, and knows `taken_s` later
-    that an input was taken; the last entries of `receive_s` and `send_s` are those of the network's input and output,
-    and that of `copy_s` has all that passes between START and the first layer. An input from the board takes no time
-    but that.
+    `look_bytes` later on average, which it takes over in `look_s`. The host feeds and reads a device for `host_s`, and
+    knows `taken_s` later that an input was taken; the last entries of `receive_s` and `send_s` are those of the
+    network's input and output, and that of `copy_s` has all that passes between START and the first layer. An input
+    from the board takes no time but that.
     """
 
     wire_s: Table

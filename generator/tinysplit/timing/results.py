@@ -126,10 +126,9 @@ class Simulated:
     """The simulation of inputs, from time 0 to `end_s`, when the last output was read.
 
     `inference_s` has for each input the seconds from when the boards had it to when they had its output; `transfers_s`
-    those of each transfer, by its index, until the acknowledgement, which may wait for a frame that leaves. `hidden_s`
-    of the work of drivers was done while boards waited for the very tensors; for `contended_s` frames waited for
-    others, and tensors overtook others `overtakings` times (see `Line`). `outputs` are
-    kept on request.
+    those of each transfer, by its index, until its receiver has seen the end. `hidden_s` of the work of drivers was
+    done while boards waited for the very tensors; for `contended_s` frames waited for others, and tensors overtook
+    others `overtakings` times (see `Line`). `outputs` are kept on request.
     """
 
     passages: tuple[Passage, ...]

@@ -41,8 +41,9 @@ class LayerTime:
 class CutTime:
     """The time of a cut: from the start of sending until the receiver has the tensor.
 
-    Its sender's clock runs to the end of the acknowledgement, whose time on the wire is subtracted. The copy from the
-    receiver's buffer into its arena, by the receiver's clock, is added, where there is one.
+    Its sender's clock runs to the end of the acknowledgement. The time of that on the wire is subtracted here, and by
+    the board that of what left the receiver before it. The copy from the receiver's buffer into its arena, by the
+    receiver's clock, is added, where there is one.
     """
 
     cut: ProjectCut

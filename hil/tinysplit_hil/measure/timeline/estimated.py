@@ -24,8 +24,7 @@ def estimated_spans(project: Project) -> Iterator[Span]:
             kind = SpanKind(span.activity.value)
             yield Span(board_row(project, span.board), kind, "", title, span.start_s, span.end_s)
         elif span.cut:
-            cut = cuts[span.cut]
-            yield from transfer_spans(project, cut, span.start_s, span.end_s - cut.acknowledgement_s)
+            yield from transfer_spans(project, cuts[span.cut], span.start_s, span.end_s)
 
 
 def _merged(spans: Sequence[EstimatedSpan]) -> Iterator[EstimatedSpan]:
