@@ -15,6 +15,7 @@
 #include "standalone.h"
 #include "stop_mode.h"
 #include "ticker.h"
+#include "times.h"
 #include "transfers.h"
 #include "watchdog.h"
 #include "weights_update.h"
@@ -41,14 +42,20 @@ int main(void) {
   schedule_run();
 }
 
-/* Once a millisecond while the firmware waits, or while something can time out. */
+/* Once a millisecond while the firmware waits, or while something can time out: on links, as an interrupt of theirs, with
+ * those that interrupt it.
+ */
 void SysTick_Handler(void) {
+  uint32_t start = cycle_counter_low();
+  uint32_t links = times_link_ticks;
   ticker_ms++;
   stack_check();
   (void)cycle_counter_now();
   host_tick();
   transfers_tick();
   uint32_t lock = interrupts_lock(); /* what becomes busy after the test finds the ticker stopped */
-  if (!run_needs_ticker() && !host_is_busy() && !transfers_are_busy()) ticker_stop();
+  bool are_links_busy = transfers_are_busy();
+  if (!run_needs_ticker() && !host_is_busy() && !are_links_busy) ticker_stop();
+  if (are_links_busy) times_link_ticks = links + (cycle_counter_low() - start);
   interrupts_unlock(lock);
 }

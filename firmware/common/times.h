@@ -16,7 +16,9 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats);
  */
 extern volatile bool times_keep_clock;
 
-/* Ticks that links have taken in interrupts, which are no time of the layers that they interrupt; they wrap around. */
+/* Ticks that links have taken in interrupts, with those of the millisecond while they are busy, which are no time of the
+ * layers that they interrupt; they wrap around.
+ */
 extern volatile uint32_t times_link_ticks;
 
 void times_note_end(uint32_t step);
