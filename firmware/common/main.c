@@ -42,8 +42,8 @@ int main(void) {
   schedule_run();
 }
 
-/* Once a millisecond while the firmware waits, or while something can time out: on links, as an interrupt of theirs, with
- * those that interrupt it.
+/* Once a millisecond while the firmware waits, or while something can time out: on links, as an interrupt of theirs,
+ * with those that interrupt it.
  */
 void SysTick_Handler(void) {
   uint32_t start = cycle_counter_low();

@@ -16,8 +16,8 @@ void times_set(uint32_t record, uint64_t ticks, uint32_t repeats);
  */
 extern volatile bool times_keep_clock;
 
-/* Ticks that links have taken in interrupts, with those of the millisecond while they are busy, which are no time of the
- * layers that they interrupt; they wrap around.
+/* Ticks that links have taken in interrupts, with those of the millisecond while they are busy: no time of the layers
+ * that they interrupt; they wrap around.
  */
 extern volatile uint32_t times_link_ticks;
 
