@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models import onnx_builder
+from programs import direct_builds
 from session import compiler_cache, profiles, program_cache, shared_folder
 from session.fake_clock import FakeClock
 from tinysplit.boards import board_files
@@ -30,6 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ.pop(name, None)
     clock.now = FakeClock(NO_TIME_S)
     progress.LATE_S = NEVER_S
+    config.add_cleanup(direct_builds.use())
     profiles.use(profiles.Profile(config.getoption("--profile") or profiles.current()))
     if shared_folder.begin():
         config.add_cleanup(shared_folder.end)
@@ -49,6 +51,13 @@ def pytest_collection_finish() -> None:
     """Let the collector of garbage leave out modules and tests, and run less often: a tenth of the time."""
     gc.freeze()
     gc.set_threshold(50_000)
+
+
+@pytest.fixture
+def by_platformio() -> Iterator[None]:
+    """Build by PlatformIO, as users do, which takes longer."""
+    with direct_builds.left_out():
+        yield
 
 
 @pytest.fixture(autouse=True)

@@ -1,19 +1,53 @@
 """Tests of programs build them without PlatformIO, to save its start-up time: they are the programs that it builds."""
 
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from example_folders.example import shared_example
-from programs.firmware_build import build_folder
+from example_folders.example import generate_example
+from programs import direct_builds
+from tinysplit.build.folder import build_folder
+from tinysplit.codegen.program_options import PLAIN, ProgramOptions
+from tinysplit.common.choices import LowPower
+from tinysplit.common.errors import CheckFailedError
+from tinysplit.project.standalone import ProjectStandalone
 from virtual_stm32.symbols import load_program
+
+PROGRAMS = {
+    "plain": (("nucleo_g071rb", "nucleo_f401re"), PLAIN),
+    "standalone": (  # with code in RAM, and with external memory to leave out
+        ("nucleo_l452re", "nucleo_h743zi"),
+        ProgramOptions(standalone=ProjectStandalone(frame_us=10**6, low_power=LowPower.STOP)),
+    ),
+}
 
 
 @pytest.mark.slow
-def test_the_compiler_alone_makes_the_program_of_platformio(tmp_path: Path) -> None:
-    project, built = shared_example("nucleo_g071rb", "nucleo_f401re", baud=1_000_000)
-    out = Path(shutil.copytree(built, tmp_path / "out", ignore=shutil.ignore_patterns(".pio")))
-    build_folder(project, out).check()
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_compiler_alone_makes_the_program_of_platformio(name: str, tmp_path: Path) -> None:
+    boards, programs = PROGRAMS[name]
+    made, expected = tmp_path / "made", tmp_path / "expected"
+    project = generate_example(made, *boards, programs=programs)
+    shutil.copytree(made, expected)
+    build_folder(project, made, Console(quiet=True)).check()
+    with direct_builds.left_out():
+        build_folder(project, expected, Console(quiet=True)).check()
     for board in project.boards:
-        assert load_program(board.elf(out)) == load_program(board.elf(built))
+        assert not (made / board.directory / ".pio" / "system.map").exists()
+        assert (expected / board.directory / ".pio" / "system.map").is_file()
+        assert load_program(board.elf(made)) == load_program(board.elf(expected))
+
+
+@pytest.mark.slow
+def test_a_program_that_is_too_large_is_refused_in_the_words_of_the_tool(tmp_path: Path) -> None:
+    project = generate_example(tmp_path / "out", "nucleo_g071rb")
+    script = tmp_path / "out" / project.boards[0].directory / "linker.ld"
+    text = script.read_text()
+    script.write_text(text.replace("LENGTH = 131072", "LENGTH = 20480", 1))
+    refused = r"^the program of board1_nucleo_g071rb is \d+ bytes too large for flash$"
+    for builds in (direct_builds.left_out, nullcontext):
+        with builds(), pytest.raises(CheckFailedError, match=refused):
+            build_folder(project, tmp_path / "out", Console(quiet=True))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from programs import direct_builds
 from programs.projects import make_project
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.parts import Memory
@@ -42,7 +43,8 @@ __attribute__((section(".vectors.kept"), used)) void (*const kept[])(void) = {la
 @pytest.fixture(scope="module")
 def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = make_project(tmp_path_factory.mktemp("elf") / "board", SOURCE)
-    return build_projects([project])[0]
+    with direct_builds.left_out():
+        return build_projects([project])[0]
 
 
 @pytest.fixture(scope="module")

@@ -23,6 +23,8 @@ from tinysplit.build.stamp import is_built
 from tinysplit.common.errors import CheckFailedError, InputError, ToolError
 from tinysplit.common.project_files import ELF_IN_PROJECT
 
+pytestmark = pytest.mark.usefixtures("by_platformio")
+
 
 @pytest.fixture(scope="module", autouse=True)
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:

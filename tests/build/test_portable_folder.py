@@ -10,7 +10,9 @@ import pytest
 from elftools.elf.elffile import ELFFile
 from rich.console import Console
 
-from example_folders.example import CALIBRATION, MODEL, shared_example
+from example_folders.example import CALIBRATION, MODEL, build_example
+from programs import direct_builds
+from session.shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
@@ -22,6 +24,19 @@ from tinysplit.project.manifest import Project
 from tinysplit.slices.settings import Search
 
 BOARDS = ("nucleo_g071rb", "nucleo_l452re")  # the second one runs code in RAM
+
+pytestmark = pytest.mark.usefixtures("by_platformio")
+
+
+def built_example() -> tuple[Project, Path]:
+    """Return the example as PlatformIO builds it, and its folder: do not write into it."""
+
+    def make(out: Path) -> None:
+        with direct_builds.left_out():
+            build_example(out, *BOARDS)
+
+    folder = made_once("by-platformio", make)
+    return Project.read(folder), folder
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -52,7 +67,7 @@ def test_a_folder_that_is_made_twice_is_the_same_and_names_neither_place(tmp_pat
 
 @pytest.mark.slow
 def test_programs_that_are_built_in_two_places_are_the_same(tmp_path: Path) -> None:
-    _, built = shared_example(*BOARDS)
+    _, built = built_example()
     moved = Path(shutil.copytree(built, tmp_path / "another place" / "moved", ignore=shutil.ignore_patterns(".pio")))
     first = programs(moved)
     assert first == [board.elf(built).read_bytes() for board in Project.read(built).boards]
@@ -63,7 +78,7 @@ def test_programs_that_are_built_in_two_places_are_the_same(tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_debug_information_has_lines_and_the_folders_own_paths() -> None:
-    project, folder = shared_example(*BOARDS)
+    project, folder = built_example()
     with project.boards[0].elf(folder).open("rb") as file:
         units = [unit.get_top_DIE() for unit in ELFFile(file).get_dwarf_info().iter_CUs()]
         names = {unit.attributes["DW_AT_name"].value: unit.attributes["DW_AT_comp_dir"].value for unit in units}
@@ -74,7 +89,7 @@ def test_debug_information_has_lines_and_the_folders_own_paths() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [1, 2])
 def test_the_size_line_counts_what_the_program_has(number: int) -> None:
-    project, folder = shared_example(*BOARDS)
+    project, folder = built_example()
     board, own = project.board(number), load_board(project.board(number).name)
     script = runpy.run_path(str(package_files.boards() / "platform" / "size_line.py"))
     listed = subprocess.run(

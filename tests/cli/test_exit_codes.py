@@ -147,6 +147,7 @@ def test_a_full_disk_behind_the_output_file_ends_with_3() -> None:
     assert line.startswith("error: /dev/full cannot be written (No space left on device)")
 
 
+@pytest.mark.usefixtures("by_platformio")
 def test_a_build_that_cannot_write_ends_with_4(folder: Path) -> None:
     (project,) = (path for path in folder.iterdir() if path.is_dir())
     (project / ".pio").write_text("a file where a folder has to be")
@@ -157,6 +158,7 @@ def test_a_build_that_cannot_write_ends_with_4(folder: Path) -> None:
     assert line == f"error: {project / '.pio'}: File exists"
 
 
+@pytest.mark.usefixtures("by_platformio")
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES, errno.ENOSPC])
 def test_a_build_in_a_read_only_folder_ends_with_4(code: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make = Path.mkdir

@@ -193,6 +193,7 @@ MISTAKES: tuple[tuple[str, Change, str], ...] = (
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("by_platformio")
 def test_a_board_that_begins_runs_needs_an_input(split_file: Path, tmp_path: Path) -> None:
     """As after `generate` with a host, if the application has changed its header."""
     built = tmp_path / "out"
@@ -206,6 +207,7 @@ def test_a_board_that_begins_runs_needs_an_input(split_file: Path, tmp_path: Pat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("by_platformio")
 def test_what_is_missing_is_named(split_file: Path, tmp_path: Path) -> None:
     built = tmp_path / "out"
     generate(split_file, built, "--standalone")

@@ -13,7 +13,7 @@ from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
-from tinysplit.build.folder import build_folder as build_by_platformio
+from tinysplit.build.folder import build_folder as build_as_users_do
 from tinysplit.common.choices import Optimize, Slices
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.context import Context
@@ -119,12 +119,13 @@ def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("by_platformio")
 def test_code_that_does_not_fit_behind_the_data_is_refused_by_the_linker(tmp_path: Path) -> None:
     project = with_arena(tmp_path / "out", 62_000)
     with pytest.raises(
         CheckFailedError, match=r"^.ram_code of the program of board1_nucleo_l433rc_p does not fit into code_ram"
     ):
-        build_by_platformio(project, tmp_path / "out", QUIET)
+        build_as_users_do(project, tmp_path / "out", QUIET)
 
 
 def test_the_arena_does_not_depend_on_where_the_code_is(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ def is_plain(text: str) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("by_platformio")
 def test_a_network_and_a_folder_with_hostile_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     place = tmp_path / FOLDER

@@ -2,9 +2,10 @@
 network which is easy to compute by hand.
 """
 
+import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,9 +16,9 @@ from tinysplit.boards.link_driver import LinkDriver, usual_driving
 from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
-from tinysplit.codegen.platformio_ini import COMPILER, Flags, Parts, macros
+from tinysplit.codegen.platformio_ini import COMPILER, NOTHING, Flags, Parts, macros
 from tinysplit.common.output_folder import source_files
-from tinysplit.common.project_files import APPLICATION_HEADER
+from tinysplit.common.project_files import APPLICATION_HEADER, BUILD_FOLDER
 from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
@@ -100,6 +101,30 @@ LINK = (
     ".wake = uart_link_wake, .left = uart_link_left, .event = transfers_on_event}},\n"
 )
 HOST = 0xFF
+
+
+class CompilerError(AssertionError):
+    """What the compiler or the linker refuses, in its words."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The core that programs are compiled for, and the macros of their board."""
+
+    core: str
+    macros: tuple[str, ...]
+
+    @staticmethod
+    def of_board(board: Board, parts: Parts = NOTHING) -> "Target":
+        """Return that of a board."""
+        return Target(board.device.core, macros(board, parts))
+
+    @staticmethod
+    def of_folder(folder: Path) -> "Target":
+        """Return that of a generated project."""
+        text = (folder / "platformio.ini").read_text(encoding="utf-8")
+        (core,) = re.findall(r"^ +-mcpu=(\S+)", text, re.MULTILINE)
+        return Target(core, tuple(re.findall(r"^ +-D (\S+)", text, re.MULTILINE)))
 
 
 @dataclass(frozen=True)
@@ -225,27 +250,32 @@ def firmware_of(
 
 def link_project(folder: Path, board: Board) -> subprocess.CompletedProcess[str]:
     """Compile and link a project into firmware.elf, in the order of PlatformIO."""
-    sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c*") if path.suffix in LANGUAGE_FLAGS)
     parts = Parts(
         has_application=(folder / APPLICATION_HEADER).exists(),
         is_standalone=(folder / "include" / "standalone_settings.h").exists(),
         has_stop_mode=(folder / "lib/tinysplit_firmware/src/stop_mode.c").exists(),
     )
-    linked = link_sources(folder, board, sources, *(f"-D{macro}" for macro in macros(board, parts)), *WARNINGS)
+    return _link_all(folder, Target.of_board(board, parts))
+
+
+def _link_all(folder: Path, target: Target) -> subprocess.CompletedProcess[str]:
+    sources = sorted(path.relative_to(folder) for path in folder.rglob("*.c*") if path.suffix in LANGUAGE_FLAGS)
+    linked = link_sources(folder, target, sources, *WARNINGS)
     if linked.returncode == 0:
         subprocess.run([sys.executable, CHECKSUM, "firmware.elf"], cwd=folder, check=True)
     return linked
 
 
 def link_sources(
-    folder: Path, board: Board, sources: Sequence[Path], *options: str
+    folder: Path, target: Target, sources: Sequence[Path], *options: str
 ) -> subprocess.CompletedProcess[str]:
     """Compile each source on its own, for ccache to know it again, and link them; return what failed, or the link."""
-    flags = (f"-mcpu={board.device.core}", *FLAGS)
-    objects = [f"{source}.o" for source in sources]
-    for source, target in zip(sources, objects, strict=True):
-        language = LANGUAGE_FLAGS[source.suffix]
-        compiled = _run_compiler(folder, *flags, *language, *options, *INCLUDES, "-c", str(source), "-o", target)
+    flags = (f"-mcpu={target.core}", *FLAGS)
+    own = (*(f"-D{macro}" for macro in target.macros), *options, *INCLUDES)
+    objects = [f"{BUILD_FOLDER}/objects/{source}.o" for source in sources]
+    for source, made in zip(sources, objects, strict=True):
+        (folder / made).parent.mkdir(parents=True, exist_ok=True)
+        compiled = _run_compiler(folder, *flags, *LANGUAGE_FLAGS[source.suffix], *own, "-c", str(source), "-o", made)
         if compiled.returncode != 0:
             return compiled
     return _run_compiler(folder, *flags, *LINKING, "-Tlinker.ld", "-o", "firmware.elf", *objects, "-lc", "-lgcc")
@@ -270,21 +300,31 @@ def build(
 
 def linked_elf(folder: Path, board: Board) -> Path:
     """Return the ELF of a project whose files are written."""
+    return _kept_elf(folder, Target.of_board(board), lambda: link_project(folder, board))
 
+
+def linked_elf_of_folder(folder: Path) -> Path:
+    """Return the ELF of a generated project by its platformio.ini. Raises CompilerError with what the tools say."""
+    target = Target.of_folder(folder)
+    return _kept_elf(folder, target, lambda: _link_all(folder, target))
+
+
+def _kept_elf(folder: Path, target: Target, make: Callable[[], subprocess.CompletedProcess[str]]) -> Path:
     def link() -> None:
-        linked = link_project(folder, board)
-        assert linked.returncode == 0, linked.stderr
+        linked = make()
+        if linked.returncode != 0:
+            raise CompilerError(linked.stderr)
 
-    return program_cache.kept(folder / "firmware.elf", program_parts(folder, board), link)
+    return program_cache.kept(folder / "firmware.elf", program_parts(folder, target), link)
 
 
-def program_parts(folder: Path, board: Board, sources: Sequence[Path] = ()) -> Iterator[str | bytes]:
+def program_parts(folder: Path, target: Target, sources: Sequence[Path] = ()) -> Iterator[str | bytes]:
     """Yield what the ELF of a project, or of some of its sources, follows from, but for the compiler."""
-    yield repr((sources, board.device.core, macros(board), FLAGS, LANGUAGE_FLAGS, WARNINGS, INCLUDES, LINKING))
+    yield repr((sources, target, FLAGS, LANGUAGE_FLAGS, WARNINGS, INCLUDES, LINKING))
     yield CHECKSUM.read_bytes()
     yield Path(__file__).read_bytes()  # the order of what is linked
     for path in source_files(folder):
-        if path.is_file() and path.suffix not in {".o", ".elf", ".md"}:
+        if path.is_file() and path.suffix not in {".elf", ".md"}:
             yield str(path.relative_to(folder))
             yield path.read_bytes()
 

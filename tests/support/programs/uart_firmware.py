@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from programs.firmware_build import WARNINGS, link_sources, program_parts
+from programs.firmware_build import WARNINGS, Target, link_sources, program_parts
 from session import program_cache
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriving
@@ -149,8 +149,10 @@ def build(folder: Path, board: Board, driving: LinkDriving, baud: int, traffic: 
     (folder / "src" / "test_main.c").write_text(MAIN.format(**values))
     sources = [path.relative_to(folder) for path in sorted(folder.rglob("*.c")) if path.name in _SOURCES]
 
+    target = Target(board.device.core, ())
+
     def link() -> None:
-        linked = link_sources(folder, board, [Path("src/test_main.c"), *sources], *WARNINGS)
+        linked = link_sources(folder, target, [Path("src/test_main.c"), *sources], *WARNINGS)
         assert linked.returncode == 0, linked.stderr
 
-    return program_cache.kept(folder / "firmware.elf", program_parts(folder, board, sources), link)
+    return program_cache.kept(folder / "firmware.elf", program_parts(folder, target, sources), link)
