@@ -26,7 +26,8 @@ from tinysplit.memory.optimize import plan_memory
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.network.bit_widths import BitWidths, Widths
 from tinysplit.network.graph import Graph
-from tinysplit.network.layers import KINDS
+from tinysplit.network.layers import KINDS, Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.onnx_import import import_model
 from tinysplit.papers.reproduce.networks import mobilenet_v1, yamnet_256
 from tinysplit.papers.solvers.branch_and_bound import branch_and_bound
@@ -44,6 +45,26 @@ def boards(*names: str) -> tuple[Board, ...]:
 G0_TWICE = boards("nucleo_g071rb", "nucleo_g071rb")
 H7_AND_L4 = boards("nucleo_h743zi", "nucleo_l4r5zi")
 H7_AND_F4 = boards("nucleo_h743zi", "nucleo_f401re")
+
+
+def test_a_board_with_all_layers_has_the_kernels_of_an_only_board() -> None:
+    net = NetworkBuilder("wide", Shape(16, 16, 32)).conv(32, (3, 3)).conv(64, (3, 3), 2).conv(64, (3, 3))
+    graph = net.average_pool().dense(10).graph()
+    one, two = (make_problem(shipped_table(), graph, pair, CostSettings()) for pair in (G0_TWICE[:1], G0_TWICE))
+    alone = evaluate(one, (0,) * len(graph.layers))
+    assert sum(layer.seconds[0] for layer in two.layers) > alone.l_s
+    for device in (0, 1):
+        assignment = (device,) * len(graph.layers)
+        own = evaluate(two, assignment)
+        assert (own.l_s, own.flash_bytes[device]) == (alone.l_s, alone.flash_bytes[0])
+        planned = make_plan(shipped_table(), graph, 8, G0_TWICE, two, assignment, LinkSettings(115_200)).boards[0]
+        only = make_plan(shipped_table(), graph, 8, G0_TWICE[:1], one, (0,) * len(graph.layers), LinkSettings(115_200))
+        assert planned.memory.kernels == only.boards[0].memory.kernels
+    apart = (0,) * (len(graph.layers) - 1) + (1,)
+    assert evaluate(two, apart).layer_seconds == tuple(
+        layer.seconds[device] for layer, device in zip(two.layers, apart, strict=True)
+    )
+    assert solve(two).objective <= alone.i_s
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,8 @@ def make_problems(
         return [problem]
     without = [replace(board, external=None) for board in boards]
     inside = make_problem(table, graph, without, settings, widths, quantized)
-    return [problem] if inside.layers == problem.layers else [problem, inside]
+    is_same = (inside.layers, inside.alone) == (problem.layers, problem.alone)
+    return [problem] if is_same else [problem, inside]
 
 
 def _measured_problem(
@@ -111,7 +112,7 @@ def _measured_problem(
 ) -> Problem:
     kernels = _board_kernels(table, graph, boards, settings, widths, quantized)
     link_settings = settings.link_settings_on(boards)
-    layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
+    layers, fused = _layers_of(kernels)
     devices = tuple(
         _with_external(limits_of(table, boards, index, link_settings), own.choice) for index, own in enumerate(kernels)
     )
@@ -132,6 +133,7 @@ def _measured_problem(
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, link_settings) if link_settings.named else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud, settings.input_source) for board in boards)
+    alone = [_first(replace(each, choice=each.choice.alone)) for each in kernels]
     problem = Problem(
         layers,
         devices,
@@ -141,11 +143,20 @@ def _measured_problem(
         host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
-        fused=() if graph.is_distributed else _fused_layers(layers, kernels),
+        fused=fused,
         origins=tuple(part.tensor for part in graph.parts),
         keeps_state=graph.keeps_state,
     )
+    if alone != kernels:
+        problem = problem.with_alone(*_layers_of(alone))
     return _with_arenas(problem, graph, widths, kernels) if graph.is_distributed else problem
+
+
+def _layers_of(kernels: Sequence["_BoardKernels"]) -> tuple[tuple[LayerCosts, ...], tuple[FusedLayers, ...]]:
+    """Return the layers on boards with these kernels, and those that take less RAM where they are fused."""
+    graph = kernels[0].choice.graph
+    layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
+    return layers, () if graph.is_distributed else _fused_layers(layers, kernels)
 
 
 def _with_arenas(problem: Problem, graph: Graph, widths: BitWidths, boards: Sequence["_BoardKernels"]) -> Problem:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinysplit.explore.figures import Figures
-from tinysplit.split.least_costs import with_least_costs
+from tinysplit.split.least_costs import with_least_of_all
 from tinysplit.split.problem import Problem
 from tinysplit.timing.topology import NETWORK_INPUT
 
@@ -55,7 +55,7 @@ def best_case_of_divisions(problem: Problem) -> Figures:
     A part may take less than its share of a layer: of some layers there are rows that nobody reads, and small parts may
     have faster kernels (`LEAST_SHARE`).
     """
-    free = with_least_costs(problem)
+    free = with_least_of_all(problem)
     seconds: Seconds = LEAST_SHARE * np.array([layer.seconds for layer in free.layers], np.float64)
     if not _flash_suffices(problem):
         return NOWHERE
@@ -67,7 +67,7 @@ def best_case_of_divisions(problem: Problem) -> Figures:
 
 def _layer_seconds(problem: Problem) -> Seconds:
     """Return the least seconds by [layer][device], infinite where the layer does not fit."""
-    least = with_least_costs(problem)
+    least = with_least_of_all(problem)
     seconds: Seconds = np.array([layer.seconds for layer in least.layers], np.float64)
     seconds[~np.isfinite(np.array(least.usable_seconds))] = inf
     return seconds
@@ -81,7 +81,7 @@ def _wire_seconds(problem: Problem) -> Seconds:
 
 def _flash_suffices(problem: Problem) -> bool:
     free = sum(device.flash_bytes + device.link_flash_bytes for device in problem.devices)
-    return sum(with_least_costs(problem).least_flash_bytes) <= free
+    return sum(with_least_of_all(problem).least_flash_bytes) <= free
 
 
 def _least_latency_s(problem: Problem, seconds: Seconds, wire: Seconds) -> float:

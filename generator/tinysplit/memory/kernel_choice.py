@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from itertools import accumulate, starmap
 from math import inf
-from typing import NamedTuple, Self
 
 from tinysplit.boards.board import Board, CodeMemory
 from tinysplit.common.choices import Optimize
-from tinysplit.kernels import TABLE_ERROR, Kernel, candidates, choose, flash_bytes, predicted_cycles
+from tinysplit.kernels import Kernel, candidates, choose, flash_bytes, predicted_cycles
 from tinysplit.kernels.code_waits import CodeWaits, code_waits
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
@@ -24,6 +23,7 @@ from tinysplit.memory.constants_in_ram import (
 )
 from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.memory.fusion_search import least_pair_bytes
+from tinysplit.memory.kernel_exchange import Loss, Saving
 from tinysplit.memory.layout import Schedule, layer_ram_bytes
 from tinysplit.memory.resident_constants import ResidentRoom, far_ram, resident_rooms, with_residents
 from tinysplit.memory.schedule import PlanStep, StepKind
@@ -35,27 +35,6 @@ LEAST_SAVING = 0.05  # of a layer's cycles, for which a kernel may take much fla
 _MOST_CHOICES = 32  # that are kept
 
 
-class _Saving(NamedTuple):
-    """Cycles that another kernel of a layer saves, and the flash that it takes more."""
-
-    number: int
-    kernel: Kernel
-    cycles: float
-    flash_bytes: int
-
-    def exceeds(self, other: Self | None) -> bool:
-        """Return whether it saves more than `other` of the same layer by more than the cost table's error."""
-        return other is None or (1 - TABLE_ERROR) * self.cycles > other.cycles
-
-
-class _Loss(NamedTuple):
-    """Cycles that other kernels of the tiles of a layer lose, and the flash that they save."""
-
-    kernels: Mapping[int, Kernel]
-    cycles: float
-    flash_bytes: int
-
-
 @dataclass(frozen=True)
 class KernelChoice:
     """The kernels of a network on a board: the same in every split, so that a plan needs what its split counts.
@@ -64,7 +43,7 @@ class KernelChoice:
 
     `code_memory` is that of the layers' code, None if the plan chooses; it changes cycles, and not the choice. Of a
     distributed network, only the layers of board `index` count. With `has_residents` constants may be in RAM from the
-    start of the program. The board `is_alone` if no other one can have some of the layers.
+    start of the program. The board `is_alone` if no other one has some of the layers.
     """
 
     table: CycleTable = field(repr=False, hash=False)
@@ -124,7 +103,7 @@ class KernelChoice:
         return choose(self.table, layer, self.board.device.core, widths, optimize, name, partial(self.waits, number))
 
     @cached_property
-    def _large_kernels(self) -> Mapping[int, _Saving]:
+    def _large_kernels(self) -> Mapping[int, Saving]:
         """Kernels that take much flash, where that of the board holds the whole network with them.
 
         Those that save most cycles a byte come first, and give way to others that save more where flash is left. The
@@ -132,16 +111,32 @@ class KernelChoice:
         """
         if not any(kernel.takes_much_flash for number in self.numbers for kernel in self._all(number)):
             return {}
-        usual = self._usual_kernels
-        free_bytes = self._free_flash_bytes(usual)
-        found: dict[int, _Saving] = {}
-        for saving in sorted(self._savings(usual), key=lambda each: -each.cycles / each.flash_bytes):
+        free_bytes = self._free_flash_bytes(self._usual_kernels)
+        found: dict[int, Saving] = {}
+        for saving in sorted(self._usual_savings, key=lambda each: -each.cycles / each.flash_bytes):
             before = found.get(saving.number)
             more_bytes = saving.flash_bytes - (before.flash_bytes if before else 0)
             if saving.exceeds(before) and more_bytes <= free_bytes:
                 found[saving.number] = saving
                 free_bytes -= more_bytes
         return found
+
+    @cached_property
+    def _usual_savings(self) -> Sequence[Saving]:
+        """What kernels that take much flash save against the usual ones."""
+        return tuple(self._savings(self._usual_kernels))
+
+    @cached_property
+    def alone(self) -> "KernelChoice":
+        """The choice where no other board has a layer: itself where memories let it have all that it can have then."""
+        if self.is_alone or self.graph.is_distributed:
+            return self
+        kernels = {number: self.kernel(number) for number in self.numbers}
+        missing = max((saving.flash_bytes for saving in self._usual_savings), default=0)
+        has_all = self._free_flash_bytes(kernels) >= missing
+        if has_all and not any(kernel.takes_much_ram for number in self.numbers for kernel in self._all(number)):
+            return self
+        return replace(self, is_alone=True).known
 
     @cached_property
     def _small_kernels(self) -> Mapping[int, Kernel]:
@@ -156,7 +151,7 @@ class KernelChoice:
         missing_bytes = -self._free_flash_bytes(usual)
         if missing_bytes <= 0:
             return {}
-        taken: list[_Loss] = []
+        taken: list[Loss] = []
         for loss in sorted(self._losses(usual), key=lambda each: each.cycles / each.flash_bytes):
             if missing_bytes > 0:
                 taken.append(loss)
@@ -169,7 +164,7 @@ class KernelChoice:
                 found |= loss.kernels
         return found
 
-    def _losses(self, usual: Mapping[int, Kernel]) -> Iterator[_Loss]:
+    def _losses(self, usual: Mapping[int, Kernel]) -> Iterator[Loss]:
         """Yield what kernels of little flash lose and save against the usual ones."""
         for tiles in dict.fromkeys(map(self.graph.siblings, usual)):
             small = {each: self._of_tiles(each, partial(self._usual, optimize=Optimize.FLASH)) for each in tiles}
@@ -177,7 +172,7 @@ class KernelChoice:
             saved = sum(starmap(self._flash_bytes, own.items())) - sum(starmap(self._flash_bytes, small.items()))
             cycles = (sum(starmap(self._cycles_in_flash, each.items())) for each in (small, own))
             if saved > 0:
-                yield _Loss(small, next(cycles) - next(cycles), saved)
+                yield Loss(small, next(cycles) - next(cycles), saved)
 
     def _free_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
         """Return the bytes of flash that all layers leave free with their constants in it, negative if none."""
@@ -218,7 +213,7 @@ class KernelChoice:
         )
         return Movable(number, size_bytes, outside - inside)
 
-    def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[_Saving]:
+    def _savings(self, usual: Mapping[int, Kernel]) -> Iterator[Saving]:
         """Yield what kernels that take much flash, and were measured, save by more than `LEAST_SAVING`."""
         for number, own in usual.items():
             large = [kernel for kernel in self._all(number) if self._is_measured_large(number, kernel)]
@@ -230,7 +225,7 @@ class KernelChoice:
                     continue
                 saved = cycles - self._cycles_in_flash(number, kernel)
                 if saved > LEAST_SAVING * cycles:
-                    yield _Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
+                    yield Saving(number, kernel, saved, max(1, self._flash_bytes(number, kernel) - flash))
 
     def _is_measured_large(self, number: int, kernel: Kernel) -> bool:
         if not kernel.takes_much_flash:

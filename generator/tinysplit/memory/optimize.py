@@ -36,7 +36,7 @@ def plan_memory(
     """Return the memory layout of `board`, which runs `steps`.
 
     `named` requests a kernel or a scheme by its name for some layers (by index). The arena may be larger than
-    `ram_bytes`; the caller checks that. `index` is that of the board, from 0; it `is_alone` if there is no other.
+    `ram_bytes`; the caller checks that. `index` is that of the board, from 0; it `is_alone` if no other has a layer.
 
     Layers are fused where that makes the arena smaller. Tensors move where the arena would not fit otherwise, or, for
     Optimize.RAM, wherever that makes it smaller. For Optimize.RAM, kernels with less scratch memory are used in place

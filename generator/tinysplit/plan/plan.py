@@ -60,7 +60,7 @@ class BoardPlan:
     external: frozenset[int] = frozenset()  # layers whose constants lie in the external memory
     kept_memory: Memory | None = None  # of constants that are decrypted once, if there may be such
     gives_output: bool = False  # to the host
-    is_alone: bool = False  # there is no other board
+    is_alone: bool = False  # no other board has a layer
 
     def kernel_choice(self, graph: Graph, widths: BitWidths) -> KernelChoice:
         """Return the choice of kernels of the board's layers."""
@@ -228,10 +228,10 @@ def make_plan(
     board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no kernel of that name can
     compute a layer, InputError without a route, and CheckFailedError if an arena or code is larger than its memory.
     """
-    widths, named = BitWidths.of(graph, bits), dict(kernels)
+    widths, named, problem = BitWidths.of(graph, bits), dict(kernels), problem.of(assignment)
     check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
-    is_alone = len(boards) == 1
+    is_alone = len(set(assignment)) == 1 and not graph.is_distributed
     links, constants = wire(boards, cuts, settings), evaluate(problem, assignment).constants_bytes
 
     def plan_board(index: int, steps: Sequence[PlanStep]) -> BoardPlan:

@@ -12,7 +12,7 @@ from tinysplit.settings.search import REPLICATE
 from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, best_replication, replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
-from tinysplit.split.least_costs import with_least_costs
+from tinysplit.split.least_costs import with_least_of_all
 from tinysplit.split.problem import Objective, Problem, is_better
 from tinysplit.split.solution import Split
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
@@ -74,7 +74,7 @@ def bound_of_others(problem: Problem, *, has_copies: bool) -> float:
     is_latency_alone = problem.objective is Objective.LATENCY and not problem.asks_for_period
     if len(problem.devices) < (FEWEST_BESIDE_COPIES if has_copies else FEWEST_PIPELINES) or is_latency_alone:
         return inf
-    least = with_least_costs(problem)
+    least = with_least_of_all(problem)
     seconds = [layer.seconds for layer in least.layers]
     speeds = [1 / whole_s if whole_s else inf for whole_s in map(sum, zip(*seconds, strict=True))]
     if problem.objective is not Objective.THROUGHPUT or not all(map(isfinite, speeds)) or not all(speeds):

@@ -13,7 +13,7 @@ from tinysplit.settings.costs import PAPER
 from tinysplit.settings.search import ASSIGN
 from tinysplit.split.evaluate.memory import link_bytes, linked_devices
 from tinysplit.split.evaluate.sub_models import sub_models
-from tinysplit.split.least_costs import with_least_costs
+from tinysplit.split.least_costs import with_least_of_all
 from tinysplit.split.problem import Assignment, Problem, within
 from tinysplit.split.solution import GIVEN, Split
 from tinysplit.split.solvers.labels.links import neighbours
@@ -64,7 +64,7 @@ def given_split(problem: Problem, assignment: Assignment, link_counts: Sequence[
     reason = next(_reasons_against(split, link_counts), None)
     if reason:
         raise CheckFailedError(f"the assignment {assignment_text(assignment)} cannot run: {reason}")
-    bound = min(lower_bound_without_transfers(with_least_costs(problem)), split.objective)
+    bound = min(lower_bound_without_transfers(with_least_of_all(problem)), split.objective)
     return Split(problem, assignment, bound, 1, GIVEN, 0.0)
 
 

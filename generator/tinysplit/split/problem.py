@@ -230,6 +230,8 @@ class Problem:
     origins: tuple[int, ...] = ()  # of a distributed network (network/distribute.py): the layer that each is a part of
     arena_bytes: tuple[int, ...] = ()  # of a distributed network, [device]: all that its parts and transfers take,
     record_bytes: tuple[int, ...] = ()  # and the records of their times
+    alone: tuple[LayerCosts, ...] = ()  # `layers` of a device that has all of them, empty where they are the same
+    alone_fused: tuple[FusedLayers, ...] = ()  # and `fused` of it
     keeps_state: bool = False  # an inference depends on those before it: there is one copy of the network
 
     def __post_init__(self) -> None:
@@ -332,6 +334,19 @@ class Problem:
     def without_limits(self) -> "Problem":
         """Return the problem without limits on latency, period and energy; `frame_period_s` stays."""
         return replace(self, max_latency_s=inf, max_period_s=inf, max_energy_j=inf)
+
+    def with_alone(self, layers: tuple[LayerCosts, ...], fused: tuple[FusedLayers, ...]) -> "Problem":
+        """Return the problem with the costs of a device that has all layers, none where they are the same."""
+        is_same = (layers, fused) == (self.layers, self.fused)
+        return replace(self, alone=() if is_same else layers, alone_fused=() if is_same else fused)
+
+    def of(self, assignment: Assignment) -> "Problem":
+        """Return the problem with the costs of `assignment`: a device that has all layers may have other kernels."""
+        return self._of_one_device if self.alone and len(set(assignment)) == 1 else self
+
+    @cached_property
+    def _of_one_device(self) -> "Problem":
+        return replace(self, layers=self.alone, fused=self.alone_fused, alone=(), alone_fused=())
 
     @property
     def n_candidates(self) -> int:

@@ -162,4 +162,4 @@ class Evaluation:
 
 def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     """Return the figures of `assignment`, the 0-based device of every layer; any assignment is allowed."""
-    return Evaluation(problem, assignment)
+    return Evaluation(problem.of(assignment), assignment)

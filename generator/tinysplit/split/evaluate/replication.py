@@ -76,7 +76,7 @@ class CopiesEvaluation(Evaluation):
     def of(cls, replication: Replication) -> "CopiesEvaluation":
         """Return the figures of `replication`."""
         slowest = max(replication.alone, key=lambda copy: copy.i_s)
-        return cls(replication.problem, slowest.assignment, replication)
+        return cls(slowest.problem, slowest.assignment, replication)
 
     @cached_property
     def flash_bytes(self) -> tuple[int, ...]:
