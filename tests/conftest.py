@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from models import onnx_builder
-from programs import direct_builds
-from session import compiler_cache, profiles, program_cache, shared_folder
+from session import compiler_cache, direct_builds, profiles, program_cache, shared_folder
 from session.fake_clock import FakeClock
 from tinysplit.boards import board_files
 from tinysplit.common import progress

@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from example_folders.example import generate_example
-from programs import direct_builds
+from session import direct_builds
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import LowPower

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from programs import direct_builds
 from programs.projects import make_project
+from session import direct_builds
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.parts import Memory
 from tinysplit.build.elf import ElfSizes, check_memory, print_memory, read_elf

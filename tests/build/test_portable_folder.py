@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from rich.console import Console
 
 from example_folders.example import CALIBRATION, MODEL, build_example
-from programs import direct_builds
+from session import direct_builds
 from session.shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
