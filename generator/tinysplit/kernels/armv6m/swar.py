@@ -26,6 +26,7 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.concat import Concat
+from tinysplit.network.layers.max_pool import MaxPool
 from tinysplit.network.layers.pool import Pool
 from tinysplit.network.quantized_graph import QuantizedLayer
 
@@ -71,6 +72,8 @@ class Swar(Kernel):
     def work(self, layer: Layer, widths: Widths) -> Work:
         if isinstance(layer, Concat):
             return expected_concat_work(layer, BYTES_IN_WORD)
+        if isinstance(layer, MaxPool) and layer.x_clamp.low < 0:  # negative values are compared one by one
+            return {f"signed_{part}": count for part, count in super().work(layer, widths).items() if part != "signed"}
         return sum_work(layer, BYTES_IN_WORD) if isinstance(layer, Add) else super().work(layer, widths)
 
     @override
