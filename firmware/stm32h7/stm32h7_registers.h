@@ -120,6 +120,7 @@ typedef struct {
 #define RCC_CFGR_SWS (7u << 3)
 #define RCC_CFGR_SWS_PLL1 (3u << 3)
 #define RCC_D1CFGR_HPRE_Pos 0u
+#define RCC_D1CFGR_D1CPRE_Pos 8u
 #define RCC_D1CFGR_D1PPRE_Pos 4u
 #define RCC_D2CFGR_D2PPRE1_Pos 4u
 #define RCC_D2CFGR_D2PPRE2_Pos 8u

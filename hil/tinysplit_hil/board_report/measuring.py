@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice, product
 from pathlib import Path
 
 from tinysplit.boards.board import Board
@@ -41,6 +42,7 @@ _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32u5": 0x200,
 }
 
+_SHARED_FLASH = frozenset({"stm32wb", "stm32wl"})  # with a second core, whose clock would be divided, too
 
 Cycles = tuple[int, ...]  # of all loops, with each setting
 
@@ -90,16 +92,17 @@ def _runs(piece: Piece, variants: Mapping[Variant, int], settings: Sequence[Sett
 
 
 def _settings(board: Board) -> tuple[Setting, ...]:
-    """Return the settings of the flash: the firmware's first, then without caches, then with more wait states."""
+    """Return the settings of the flash: the firmware's first, then without caches, then with other wait states.
+
+    With fewer than the firmware's, the clock of the core is divided.
+    """
     file = read_board_file(board.name)
     most = len(wait_state_limits(file.part, file.corrections)) - 1
-    least = board.clock.flash_wait_states
-    every = [
-        Setting(wait_states=wait_states, has_caches=has_caches)
-        for wait_states in range(least, max(least, most) + 1)
-        for has_caches in (True, False)
-    ]
-    return tuple(every[:MOST_WORDS])
+    own = board.clock.flash_wait_states
+    least = own if board.device.family in _SHARED_FLASH else 0
+    every = sorted(range(least, max(own, most) + 1), key=lambda wait_states: wait_states != own)
+    settings = product(every, (True, False))
+    return tuple(Setting(wait_states=each, has_caches=has_caches) for each, has_caches in islice(settings, MOST_WORDS))
 
 
 def measure_pieces(
