@@ -39,7 +39,7 @@ BOARDS = {
     "stm32l4": "nucleo_l452re",
     "stm32g4": "nucleo_g474re",
 }
-# Families with which cppcheck and clang-tidy, which keep nothing from run to run, see common/: one of each core.
+# Families with which the tools see all of common/: one of each core. Others differ in files with conditions only.
 WITH_COMMON = tuple(BOARDS) if current() is Profile.NIGHTLY else ("stm32g0", "stm32f1", "stm32l4", "stm32u5", "stm32h7")
 TIMEOUT_S = 240
 # Symbols of the linker script are the ends of one memory, as cppcheck cannot know; it takes the pointer behind the last
@@ -70,17 +70,18 @@ def a_project(family: str) -> Path:
     return made_once(f"analyzed-{number}", lambda out: generate_example(out, *names[number::3], programs=programs))
 
 
-def program(family: str, *, has_common: bool = True) -> Program:
-    """Return all firmware of a family, with `common/` or not, and the generated sources of its board in `a_project`."""
+def program(family: str) -> Program:
+    """Return the firmware of a family, and the generated sources of its board in `a_project`."""
     (folder,) = a_project(family).glob(f"board*_{BOARDS[family]}")
     flags = re.findall(r"(-m\S+|-D \S+)", (folder / "platformio.ini").read_text())
     includes = ("include", FIRMWARE / "common", FIRMWARE / family)
-    folders = (folder / "src", *([FIRMWARE / "common"] if has_common else []), FIRMWARE / family)
+    common = (path for path in FIRMWARE.glob("common/*.c") if family in WITH_COMMON or "\n#if" in path.read_text())
+    own = (path for each in (folder / "src", FIRMWARE / family) for path in each.glob("*.c"))
     registers = (FIRMWARE / family / f"{family}_registers.h").read_text()
     left_out = () if "QUADSPI" in registers else ("external_memory.c",)
     return Program(
         folder,
-        sources=tuple(path for each in folders for path in sorted(each.glob("*.c")) if path.name not in left_out),
+        sources=tuple(path for path in sorted((*own, *common)) if path.name not in left_out),
         flags=("-std=c11", *(flag.replace(" ", "") for flag in flags), *(f"-I{path}" for path in includes)),
     )
 
@@ -116,7 +117,7 @@ def test_gcc_analyzer(tmp_path: Path, family: str) -> None:
 @needs("cppcheck")
 @pytest.mark.parametrize("family", BOARDS)
 def test_cppcheck(family: str) -> None:
-    found = program(family, has_common=family in WITH_COMMON)
+    found = program(family)
     flags = [flag for flag in found.flags if flag.startswith(("-D", "-I"))]
     checks = ["--enable=warning,performance,portability", "--error-exitcode=1", "--quiet", "--inline-suppr"]
     suppressed = [f"--suppress={each}" for each in CPPCHECK_SUPPRESSED]
@@ -130,7 +131,7 @@ def test_cppcheck(family: str) -> None:
 @needs("clang-tidy")
 @pytest.mark.parametrize("family", BOARDS)
 def test_clang_tidy(family: str) -> None:
-    found = program(family, has_common=family in WITH_COMMON)
+    found = program(family)
     flags = ["--target=arm-none-eabi", *found.flags, *(f"-isystem{path}" for path in newlib_folders())]
     ran(
         ["clang-tidy", "--quiet", f"--config-file={HERE / 'clang_tidy.yaml'}", *found.sources, "--", *flags],
