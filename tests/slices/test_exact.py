@@ -36,7 +36,7 @@ def random_problem(rng: np.random.Generator) -> DistributionProblem:
                 1 if source == NETWORK_INPUT else int(sizes[source]),
                 int(size),
                 n_boards,
-                waits=source == before,
+                waits=before - source <= 1,
             )
             for source in sources
         )

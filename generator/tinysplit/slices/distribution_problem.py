@@ -2,8 +2,8 @@
 
 Costs are those of parts alone on a board (`part_costs.py`), and of transfers over the links. What is left out makes it
 cheaper than the generated firmware: that edges are computed apart costs nothing, rows take their share of a part, links
-are never busy, and tensors that are not read at once have long arrived; a tensor that several layers read takes
-CPUs for the first of them alone.
+are never busy, and tensors that are not read at once have long arrived, but for those that one board has when a branch
+begins; a tensor that several layers read takes CPUs for the first of them alone.
 """
 
 from collections.abc import Hashable, Iterator, Sequence
@@ -22,7 +22,7 @@ from tinysplit.memory.link_memory import least_link_bytes
 from tinysplit.network.distribution import Distribution, SliceAxis
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.parts import needed_rows
-from tinysplit.slices.exact.problem import Choice, DistributionProblem, Stage, Transition
+from tinysplit.slices.exact.problem import Choice, DistributionProblem, Floats, Stage, Transition
 from tinysplit.slices.options import Options, OptionSet
 from tinysplit.slices.part_costs import PartCost, PartCosts
 from tinysplit.slices.transfer_costs import LinkCosts
@@ -32,6 +32,7 @@ from tinysplit.split.problem import DeviceLimits, Objective
 Costs = list[list[PartCost]]  # by [option][board]
 
 FLASH_MARGIN = 0.1  # relative
+LATEST = 2  # stages back, from which tensors may arrive late
 _LATEST_S = 1e9  # arrives what has no route, which is not allowed
 
 
@@ -186,12 +187,14 @@ class DistributionModel:
     def _stages(self) -> tuple[Stage, ...]:
         """The stages of the layers: layers that are alike and read alike ones have the same arrays."""
         graph, known = self._graph, dict[Hashable, Stage]()
-        found, read = [], set[int]()
+        found, read = list[Stage](), set[int]()
         for number, sources in enumerate(graph.predecessors):
-            reading = [(self._alike(source), number - source == 1, source in read) for source in sources]
-            key = (self._alike(number), *reading)
+            reading = [(self._alike(source), min(number - source, LATEST + 1), source in read) for source in sources]
+            reads_earlier = LATEST in map(number.__sub__, sources) and len(graph.predecessors[number - 1]) == 1
+            before = found[-1] if reads_earlier else None
+            key = (self._alike(number), *reading, before and self._longest_sending(before).tobytes())
             if key not in known:
-                known[key] = self._stage(number)
+                known[key] = self._stage(number, before)
             own = zip(known[key].transitions, sources, strict=True)
             found.append(replace(known[key], transitions=tuple(replace(each, source=source) for each, source in own)))
             read.update(sources)
@@ -215,14 +218,27 @@ class DistributionModel:
             for number in range(last + 1)
         ]
 
-    def _stage(self, number: int) -> Stage:
+    @staticmethod
+    def _longest_sending(stage: Stage) -> Floats:
+        """Return for how many seconds each board sends for a stage at most."""
+        every = (np.where(each.allowed[..., None], each.sending_s, 0.0) for each in stage.transitions)
+        longest: Floats = np.sum([each.max(axis=(0, 1)) for each in every], axis=0)
+        return longest
+
+    def _stage(self, number: int, before: Stage | None) -> Stage:
+        """Return the stage of a layer; `before` is the stage before it where the layer reads an earlier one."""
         own = self._sides[number]
         flash = [[cost.flash_bytes for cost in costs] for costs in self._costed[number][1]]
         transitions = []
         seconds = own.seconds[None]
         for k, source in enumerate(self._graph.predecessors[number]):
             reading = Reading.of(self._graph, number, k, self._sides[source], own, self.costs)
-            transitions.append(self._transition(source, number, reading))
+            transition = self._transition(source, number, reading)
+            if transition.arrivals and number - source == LATEST:
+                is_whole = (self._sides[source].options.sizes > 0).sum(axis=-1) == 1
+                late = transition.arrivals.since_next(is_whole, self._longest_sending(before)) if before else None
+                transition = replace(transition, arrivals=late)
+            transitions.append(transition)
             if reading.seconds is not None:
                 seconds = reading.seconds
         return Stage(seconds, np.array(flash, float), tuple(transitions))
@@ -255,7 +271,7 @@ class DistributionModel:
     def _transition(self, source: int, number: int, reading: Reading) -> Transition:
         costs = self.links.of(reading.n_bytes)
         allowed = reading.allowed & (costs.arrival_s < np.inf).all(axis=(2, 3))
-        waits = self.costs.settings.objective is not Objective.THROUGHPUT and source == number - 1
+        waits = self.costs.settings.objective is not Objective.THROUGHPUT and number - source <= LATEST
         is_first = all(source not in earlier for earlier in self._graph.predecessors[:number])
         return Transition(
             source,

@@ -48,7 +48,7 @@ def _before(stage: Stage, number: int, n_options: int, after: Remaining) -> Rema
     from_begin = np.full_like(from_clock, -np.inf)
     for transition in stage.transitions:
         at = transition.arrivals
-        if at is not None:
+        if at is not None and transition.source == number - 1:
             for since, to_begin, to_end in (
                 (from_begin, at.begin_to_begin, at.begin_to_end),
                 (from_clock, at.end_to_begin, at.end_to_end),

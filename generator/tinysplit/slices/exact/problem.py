@@ -5,8 +5,9 @@ It knows no networks, boards or links: `slices/distribution_problem.py` makes it
 Each stage is a layer, in their order; boards compute a stage's parts side by side. For every board there are two times:
 when it begins its part and when its clock stands after it. A stage adds to the clock what the board computes, and what
 transfers take of its CPU; and its part ends at the earliest some seconds after another board has begun, or ended, its
-part of the stage before: the tensor has to be sent first. What an earlier stage computed has long arrived, and takes
-CPU only.
+part of the stage before: the tensor has to be sent first. So it is with the stage before that one, where one
+board has all of its output: the begin of that board's next part tells when it has ended. What else an earlier stage
+computed has long arrived, and takes CPU only.
 """
 
 from collections.abc import Sequence
@@ -39,6 +40,19 @@ class Arrivals:
     end_to_begin: Floats
     end_to_end: Floats
 
+    def since_next(self, options: Flags, sending_s: Floats) -> "Arrivals":
+        """Return the same for the stage after that, with these options of the source: others arrive at once.
+
+        A board begins its next part for which it sends at most `sending_s`, by board, when its part has ended. What the
+        part's begin tells is left out, so that nothing arrives later than it does.
+        """
+        never = np.full_like(self.begin_to_begin, -np.inf)
+        to_begin, to_end = (
+            np.where(options[:, None, None, None], table - sending_s[:, None], -np.inf)
+            for table in (self.end_to_begin, self.end_to_end)
+        )
+        return Arrivals(to_begin, to_end, never, never)
+
     @cached_property
     def by_sender(self) -> tuple[BySender, BySender, BySender, BySender]:
         """The same tables by senders that send anything: numpy is slow where it takes a few of many numbers in turn."""
@@ -57,7 +71,7 @@ class Transition:
     """What a stage needs of a source in each combination of options.
 
     `allowed` by [option of the source][option]; `sending_s` and `receiving_s` of the CPU by [...][...][board].
-    `arrivals` only where the source is the stage before.
+    `arrivals` only where the source is the stage before, or the one before that (`Arrivals.since_next`).
     """
 
     source: int  # a stage, or NETWORK_INPUT, which has one option
