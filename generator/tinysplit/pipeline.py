@@ -24,7 +24,7 @@ from tinysplit.common.output_folder import check_output_folder
 from tinysplit.common.progress import steps
 from tinysplit.context import Context
 from tinysplit.costs.cost_model import cost_model_of
-from tinysplit.costs.problem_builder import make_problem, make_problems
+from tinysplit.costs.problem_builder import lack_flash, make_problem, make_problems
 from tinysplit.costs.settings import CostSettings
 from tinysplit.costs.suggestions import sufficient_changes
 from tinysplit.costs.transfers import links_left
@@ -109,7 +109,10 @@ def reasons_of(
         settings = context.settings if other.links is None else replace(context.settings, links=other.links)
         return place(replace(quiet, settings=settings), other.placement).value
 
-    faster = faster_with(context.boards, file.settings, split, of_taken, best_on if tries_another_board else None)
+    used = [context.boards[device] for device in sorted(set(split.assignment))]
+    lacking = bool(split.distributions) or lack_flash(context.table, context.graph, used, context.settings)
+    another = best_on if tries_another_board else None
+    faster = faster_with(context.boards, file.settings, split, of_taken, another, lack_flash=lacking)
     return reasons_for(split, problem, of_other, faster)
 
 

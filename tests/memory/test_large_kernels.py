@@ -120,3 +120,13 @@ def test_a_kernel_that_saves_more_follows_where_flash_is_left(graph: Graph) -> N
     needed = next(size for size in range(60_000, 200_000, 256) if last_kernel(size) == "winograd")
     assert last_kernel(needed - 256) == "long_mac"
     assert last_kernel(2 * needed) == "winograd"
+
+
+def test_flash_is_lacking_where_more_would_give_other_kernels(graph: Graph) -> None:
+    every = needed_bytes(graph, 0, 2)
+    roomy = choice_on(graph)
+    assert not roomy.lacks_flash
+    assert choice_on(graph, with_flash(every - 1)).lacks_flash
+    assert roomy.alone is roomy
+    tight = choice_on(graph, with_flash(every - 1))  # links leave it to a board alone
+    assert names(tight.alone) == ["winograd", "dual_mac", "winograd"] != names(tight)

@@ -184,14 +184,36 @@ def _board_kernels(
     """Return the kernels on each board: the same on boards of one kind, unless the network is distributed."""
 
     def choose(board: Board, index: int) -> _BoardKernels:
-        has_residents = settings.optimize is not Optimize.RAM and not settings.has_weights_file
-        own = (table, graph, widths, board, settings.code_memory, index, has_residents)
-        choice = KernelChoice(*own, is_alone=len(boards) == 1).known
+        choice = _choice(table, graph, widths, board, settings, index, is_alone=len(boards) == 1)
         return _BoardKernels(choice, settings.optimize, settings.kernels, quantized)
 
     if graph.is_distributed:
         return [choose(board, index) for index, board in enumerate(boards)]
     return [_first(choose(board, 0)) for board in boards]
+
+
+def _choice(
+    table: CycleTable,
+    graph: Graph,
+    widths: BitWidths,
+    board: Board,
+    settings: CostSettings,
+    index: int,
+    *,
+    is_alone: bool,
+) -> KernelChoice:
+    has_residents = settings.optimize is not Optimize.RAM and not settings.has_weights_file
+    own = (table, graph, widths, board, settings.code_memory, index, has_residents)
+    return KernelChoice(*own, is_alone=is_alone).known
+
+
+def lack_flash(table: CycleTable, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> bool:
+    """Return whether one of `boards` may have other kernels for the whole network with more flash."""
+    widths, is_alone = BitWidths.of(graph, settings.bits), len(boards) == 1
+    choices = (
+        _choice(table, graph, widths, board, settings, 0, is_alone=is_alone) for board in settings.limited(boards)
+    )
+    return any(choice.lacks_flash for choice in choices)
 
 
 class _LayerOnBoard(NamedTuple):

@@ -127,16 +127,23 @@ class KernelChoice:
         return tuple(self._savings(self._usual_kernels))
 
     @cached_property
+    def lacks_flash(self) -> bool:
+        """Whether more flash may give all layers on the board other kernels or places of constants."""
+        if self.external:
+            return True
+        missing_bytes = max((saving.flash_bytes for saving in self._usual_savings), default=0)
+        return self._free_flash_bytes({number: self.kernel(number) for number in self.numbers}) < missing_bytes
+
+    @cached_property
     def alone(self) -> "KernelChoice":
-        """The choice where no other board has a layer: itself where memories let it have all that it can have then."""
+        """The choice where no other board has a layer: itself where that has the same kernels."""
         if self.is_alone or self.graph.is_distributed:
             return self
-        kernels = {number: self.kernel(number) for number in self.numbers}
-        missing = max((saving.flash_bytes for saving in self._usual_savings), default=0)
-        has_all = self._free_flash_bytes(kernels) >= missing
-        if has_all and not any(kernel.takes_much_ram for number in self.numbers for kernel in self._all(number)):
+        takes_ram = any(kernel.takes_much_ram for number in self.numbers for kernel in self._all(number))
+        if not takes_ram and not self.lacks_flash:
             return self
-        return replace(self, is_alone=True).known
+        other = replace(self, is_alone=True).known
+        return self if all(other.kernel(number) is self.kernel(number) for number in self.numbers) else other
 
     @cached_property
     def _small_kernels(self) -> Mapping[int, Kernel]:

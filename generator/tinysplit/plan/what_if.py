@@ -20,11 +20,14 @@ def faster_with(
     split: Split,
     value_of: Callable[[Sequence[Board], CostSettings], float],
     best_on: Callable[[Sequence[Board]], float] | None,
+    *,
+    lack_flash: bool,
 ) -> Iterator[tuple[str, float]]:
     """Yield changes that improve the objective of a split, with what it is then: seconds or joules.
 
-    The same placement with links of twice the rate that `settings` have, and on boards of twice the flash, by
-    `value_of`; and with another board of the last kind the placement that a search finds, by `best_on` if there is one.
+    The same placement with links of twice the rate that `settings` have, and on boards of twice the flash where they
+    `lack_flash`, by `value_of`; and with another board of the last kind the placement that a search finds, by `best_on`
+    if there is one.
     """
     bauds = {settings.baud or 0, *(link.baud or 0 for link in settings.links)}
     faster = replace(
@@ -35,7 +38,7 @@ def faster_with(
     changes: list[tuple[str, Callable[[], float]]] = []
     if best_on:
         changes.append((f"another {boards[-1].name}", partial(best_on, (*boards, boards[-1]))))
-    if not split.copies:
+    if lack_flash and not split.copies:
         larger = [_with_flash(board) if number in split.assignment else board for number, board in enumerate(boards)]
         changes = [(f"{TIMES} times the flash", lambda: value_of(larger, settings)), *changes]
     if split.cuts:
