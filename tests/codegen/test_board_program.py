@@ -22,6 +22,8 @@ from tinysplit.common.host_protocol import HostProtocol
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
+from tinysplit.network.layers import Shape
+from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.network.quantized_graph import QuantizedGraph
 from tinysplit.onnx_import import import_model
 from tinysplit.slices.settings import Search
@@ -50,6 +52,15 @@ def test_each_layer_is_in_one_program_and_once_in_the_manifest(tmp_path: Path) -
         files = (tmp_path / "out" / board.directory / "src").glob("layer_*.c")
         own = {layer.number for layer in project.layers if layer.board == board.number}
         assert {int(path.name.split("_")[1]) for path in files} == own
+
+
+def test_the_first_layer_behind_an_input_has_the_interrupts_that_say_so() -> None:
+    net = NetworkBuilder("pools", Shape(8, 8, 4)).max_pool(1, 1).max_pool(1, 1).max_pool(1, 1)
+    boards = (load_board(F4), load_board(F4))
+    network = plan_network(shipped_table(), quantize_randomly(net.graph(), 8)[0], boards, (0, 0, 1), CostSettings())
+    first, second = (network.program(own).layers for own in network.plan.boards)
+    steady = {layer.estimated_cycles for layer in (*first[1:], *second)}
+    assert {first[0].estimated_cycles - cycles for cycles in steady} == {shipped_table().handoff["stm32f4"].taking}
 
 
 def test_only_the_board_that_reads_the_input_speaks_mlperf() -> None:

@@ -26,6 +26,8 @@ def describe_layer(
     waits = code_waits(board_plan.table, own, board, layer_widths, source.kernel, times, layer)
     cycles += remaining_waits(waits, board_plan.code.in_ram)
     cycles += memory.moved_bytes / WORD_BYTES * MOVE_CYCLES + _constant_cycles(quantized, index, board_plan)
+    if board_plan.takes_input and index == board_plan.layers[0]:
+        cycles += board_plan.table.handoff[board.device.family].taking
     return ProjectLayer(
         number=index + 1,
         name=layer.layer.name,

@@ -117,7 +117,8 @@ class HandoffCosts(FileModel):
     Of each frame of a tensor on a link at either end, with its share of replies; of the network's input from the host
     and its output to the host, beside their bytes; of each byte of a tensor: copied between buffer and arena, sent and
     received, by link driver, of the network's input (`feeding`) and of its output (`reading`). Part of `input` and
-    `feeding` passes between START and the first layer: `starting`, and for each byte `checking`. Of a core that sleeps
+    `feeding` passes between START and the first layer: `starting`, and for each byte `checking`; the interrupts that
+    tell the host that the input was taken are in the time of the first layer (`taking`). Of a core that sleeps
     while it waits: of each millisecond (`tick`), what a byte's interrupt takes beyond that of a computing core
     (`wake`), and from when it knows that it has a tensor until its next step, with the replies that interrupt that
     (`resuming`).
@@ -133,6 +134,7 @@ class HandoffCosts(FileModel):
     reading: NonNegativeFloat
     starting: NonNegativeFloat
     checking: NonNegativeFloat
+    taking: NonNegativeFloat
     resuming: NonNegativeFloat
     tick: NonNegativeFloat
     wake: NonNegativeFloat

@@ -34,7 +34,13 @@ from tinysplit.settings.boards_and_links import BOARD
 from tinysplit.settings.measurement import ONLY, RIG
 from tinysplit_hil.bench.flash import check_flashable
 from tinysplit_hil.calibration.code_waits import code_wait_table
-from tinysplit_hil.calibration.handoffs import fit_handoffs, measure_fed_asleep, measure_handoffs, measure_resuming
+from tinysplit_hil.calibration.handoffs import (
+    fit_handoffs,
+    measure_fed_asleep,
+    measure_handoffs,
+    measure_resuming,
+    measure_taking,
+)
 from tinysplit_hil.calibration.layers import CalibrationBench, MeasuredLayer, measure_layers
 from tinysplit_hil.calibration.links import fit_links, measure_links
 from tinysplit_hil.rig.devices import read_devices
@@ -224,7 +230,10 @@ def _other_costs(table: CycleTable, request: CalibrationRequest, messages: Conso
             "handoff",
             lambda: {
                 b.device.family: fit_handoffs(
-                    measure_handoffs(table, b), measure_fed_asleep(table, b), measure_resuming(table, b)
+                    measure_handoffs(table, b),
+                    measure_fed_asleep(table, b),
+                    measure_resuming(table, b),
+                    measure_taking(table, b),
                 )
                 for b in boards
             },

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from math import ceil
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from scipy.optimize import nnls
@@ -53,6 +54,7 @@ DIGITS = 3
 ENDS = ("sending", "receiving")
 FED_ALONE = (4, 64)  # channels of inputs
 IDLE_MS = 100
+TAKING_S = 0.001  # at least, for which the layers of an input last: longer than the frame that says that it was taken
 MS = 1000  # in a second
 
 
@@ -178,6 +180,23 @@ def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[FedAsleep]:
         yield FedAsleep(channels * SIDE * SIDE, beside_s * hz - tick * MS * activity.sleep_s, starting_s * hz)
 
 
+def measure_taking(table: CycleTable, board: Board) -> float:
+    """Return the cycles by which the first half of equal layers, behind an input, is longer than the second one."""
+    channels = FED_ALONE[-1]
+    net = NetworkBuilder("taking", Shape(SIDE, SIDE, channels))
+    for _ in range(ceil(TAKING_S * board.clock.core_hz / (SIDE * SIDE * channels))):
+        net = net.max_pool(1, 1)
+    quantized, x = quantize_randomly(net.graph(), 8)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "out"
+        planned = plan_network(table, quantized, (board,), (0,) * len(quantized.layers), CostSettings())
+        project, _ = planned.build(folder)
+        with open_rig(VIRTUAL, project, folder) as rig:
+            layers = [layer.cycles.mean for layer in measure(project, rig, x[:1]).layers]
+    half = len(layers) // 2
+    return sum(layers[:half]) - half * median(layers[half:])
+
+
 def measure_resuming(table: CycleTable, board: Board) -> float:
     """Return the cycles from when a board that sleeps knows that it has a tensor until its next step.
 
@@ -213,7 +232,9 @@ def _tick_cycles(rig: Rig) -> float:
     return sum(ran) / len(ran) / IDLE_MS
 
 
-def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsleep], resuming: float) -> HandoffCosts:
+def fit_handoffs(
+    measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsleep], resuming: float, taking: float
+) -> HandoffCosts:
     """Return the costs that fit the measurements of one core best."""
     handoffs = list(measured)
     names = ["frame", "input", "output", "feeding", "reading", *(f"{end} {d}" for end in ENDS for d in OVERLAPPING)]
@@ -247,6 +268,7 @@ def fit_handoffs(measured: Iterable[HandoffCycles], fed_asleep: Iterable[FedAsle
         reading=costs["reading"],
         starting=_rounded(few.starting - checking * few.in_bytes),
         checking=_rounded(checking - COPYING),
+        taking=_rounded(taking),
         resuming=_rounded(resuming),
         tick=_rounded(sum(handoff.tick for handoff in handoffs) / len(handoffs)),
         wake=_rounded(of_byte - costs["feeding"] - COPYING),  # beyond what a byte takes while the board computes
