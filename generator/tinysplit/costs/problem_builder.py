@@ -133,7 +133,6 @@ def _measured_problem(
     ram_bytes = [device.ram_bytes for device in devices]
     links = links_of(direct, out_bytes, ram_bytes, link_settings) if link_settings.named else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud, settings.input_source) for board in boards)
-    alone = [_first(replace(each, choice=each.choice.alone)) for each in kernels]
     problem = Problem(
         layers,
         devices,
@@ -147,9 +146,10 @@ def _measured_problem(
         origins=tuple(part.tensor for part in graph.parts),
         keeps_state=graph.keeps_state,
     )
-    if alone != kernels:
-        problem = problem.with_alone(*_layers_of(alone))
-    return _with_arenas(problem, graph, widths, kernels) if graph.is_distributed else problem
+    if graph.is_distributed:
+        return _with_arenas(problem, graph, widths, kernels)
+    alone = [_first(replace(each, choice=each.choice.alone)) for each in kernels]
+    return problem if alone == kernels else problem.with_alone(*_layers_of(alone))
 
 
 def _layers_of(kernels: Sequence["_BoardKernels"]) -> tuple[tuple[LayerCosts, ...], tuple[FusedLayers, ...]]:
