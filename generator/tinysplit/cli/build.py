@@ -9,7 +9,6 @@ from tinysplit.build.folder import read_and_build
 from tinysplit.build.report import print_build
 from tinysplit.cli.basic_options import Folder, Force, Json, emit, messages
 from tinysplit.cli.option import option
-from tinysplit.codegen.library import write_library
 from tinysplit.common.folder_lock import locked_folder
 from tinysplit.project.manifest import Project
 from tinysplit.settings.programs import PREFIX
@@ -32,6 +31,8 @@ def library(
     as_json: Json = False,
 ) -> None:
     """Write the network as C libraries for a firmware of your own, one for each board that computes a part of it."""
+    from tinysplit.codegen.library import write_library
+
     with locked_folder(out):
         names = [
             str(name) for name in write_library(Project.read(folder), folder, out, board, prefix=prefix, force=force)
