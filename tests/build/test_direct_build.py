@@ -9,6 +9,7 @@ from rich.console import Console
 
 from example_folders.example import generate_example
 from session import direct_builds
+from session.program_cache import Sources
 from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import LowPower
@@ -51,3 +52,27 @@ def test_a_program_that_is_too_large_is_refused_in_the_words_of_the_tool(tmp_pat
     for builds in (direct_builds.left_out, nullcontext):
         with builds(), pytest.raises(CheckFailedError, match=refused):
             build_folder(project, tmp_path / "out", Console(quiet=True))
+
+
+def test_an_object_follows_from_its_source_and_all_headers_that_it_can_find(tmp_path: Path) -> None:
+    files = {
+        "src/a.c": '#include "one.h"\n#include <stdint.h>\n',
+        "lib/one.h": '  # include "two.h"\n',
+        "lib/two.h": "",
+        "include/other.h": "",
+        "src/b.c": '__asm__(".incbin \\"weights.bin\\"");\n',
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+
+    def parts(name: str) -> list[str | bytes] | None:
+        return Sources(tmp_path, ("include", "lib")).parts(Path(name))
+
+    read_or_not = {"include/other.h": False, "lib/two.h": True, "include/two.h": False, "include/one.h": True}
+    known = [parts("src/a.c")]
+    for name, is_read in read_or_not.items():
+        (tmp_path / name).write_text("int a;\n")
+        assert (parts("src/a.c") not in known) == is_read, name
+        known.append(parts("src/a.c"))
+    assert parts("src/b.c") is None, "which reads other files"

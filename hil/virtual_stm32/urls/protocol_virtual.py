@@ -48,8 +48,9 @@ class Serial(SerialBase):  # type: ignore[misc] # pyserial has no types
         """Run the rig until `size` bytes have arrived or `timeout` virtual seconds have passed."""
         self._check_open()
         port = self._rig.host_port(self._index)
-        limit = FOREVER if self._timeout is None else self._rig.time_ps + round(self._timeout * PS_PER_S)
-        self._rig.run_until(limit, lambda: len(port.received) >= size)
+        if self._timeout != 0:  # else no time passes, and nothing arrives
+            limit = FOREVER if self._timeout is None else self._rig.time_ps + round(self._timeout * PS_PER_S)
+            self._rig.run_until(limit, lambda: len(port.received) >= size)
         return port.read(size)
 
     def write(self, data: bytes) -> int:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from session import program_cache
@@ -25,7 +26,8 @@ CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
 FLAGS = (*Flags().machine, *(flag for flag in Flags().compiler if flag != "-g"))
 LANGUAGE_FLAGS = {".c": Flags().c, ".cpp": Flags().cxx}
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-INCLUDES = ("-Iinclude", "-Ilib/tinysplit_firmware/src")
+INCLUDE_FOLDERS = ("include", "lib/tinysplit_firmware/src")
+INCLUDES = tuple(f"-I{folder}" for folder in INCLUDE_FOLDERS)
 LINKING = (
     "-nostartfiles",
     "--specs=nano.specs",
@@ -105,6 +107,10 @@ HOST = 0xFF
 
 class CompilerError(AssertionError):
     """What the compiler or the linker refuses, in its words."""
+
+    def __init__(self, done: subprocess.CompletedProcess[str]) -> None:
+        self.done = done
+        super().__init__(done.stderr)
 
 
 @dataclass(frozen=True)
@@ -269,16 +275,31 @@ def _link_all(folder: Path, target: Target) -> subprocess.CompletedProcess[str]:
 def link_sources(
     folder: Path, target: Target, sources: Sequence[Path], *options: str
 ) -> subprocess.CompletedProcess[str]:
-    """Compile each source on its own, for ccache to know it again, and link them; return what failed, or the link."""
+    """Compile each source on its own, to know it again, and link them; return what failed, or the link."""
     flags = (f"-mcpu={target.core}", *FLAGS)
     own = (*(f"-D{macro}" for macro in target.macros), *options, *INCLUDES)
     objects = [f"{BUILD_FOLDER}/objects/{source}.o" for source in sources]
+    texts = program_cache.Sources(folder, INCLUDE_FOLDERS)
     for source, made in zip(sources, objects, strict=True):
         (folder / made).parent.mkdir(parents=True, exist_ok=True)
-        compiled = _run_compiler(folder, *flags, *LANGUAGE_FLAGS[source.suffix], *own, "-c", str(source), "-o", made)
-        if compiled.returncode != 0:
-            return compiled
+        command = (*flags, *LANGUAGE_FLAGS[source.suffix], *own, "-c", str(source), "-o")
+        parts = texts.parts(source)
+        try:
+            if parts is None:
+                _compile(folder, *command, made)
+            else:
+                make = partial(_compile, folder, *command, made)
+                program_cache.kept(folder / made, (*command, *parts), make)
+        except CompilerError as error:
+            return error.done
     return _run_compiler(folder, *flags, *LINKING, "-Tlinker.ld", "-o", "firmware.elf", *objects, "-lc", "-lgcc")
+
+
+def _compile(folder: Path, *arguments: str) -> None:
+    """Raise CompilerError for a source that is refused."""
+    done = _run_compiler(folder, *arguments)
+    if done.returncode != 0:
+        raise CompilerError(done)
 
 
 def _run_compiler(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -313,7 +334,7 @@ def _kept_elf(folder: Path, target: Target, make: Callable[[], subprocess.Comple
     def link() -> None:
         linked = make()
         if linked.returncode != 0:
-            raise CompilerError(linked.stderr)
+            raise CompilerError(linked)
 
     return program_cache.kept(folder / "firmware.elf", program_parts(folder, target), link)
 
