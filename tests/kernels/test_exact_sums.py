@@ -8,7 +8,7 @@ import pytest
 from kernel_cases.kernels_on_board import run_on_virtual_board
 from kernel_cases.kernels_on_host import all_kernels, run_on_host
 from tinysplit.codegen.layer_source import LayerSource
-from tinysplit.kernels.armv6m.packed import Packed, Packing
+from tinysplit.kernels.armv6m.packed import Packed, Packing, _group_counts, _groups
 from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
@@ -133,3 +133,14 @@ def test_groups_of_packed_products_fit_16_bits() -> None:
     # Values up to 128: 128 * 511 = 65408, and 128 * 512 = 65536 is one too many.
     assert groups_of([127, 127, 127, 127, 2, 1], 0) == 1
     assert groups_of([127, 127, 127, 127, 2, 2], 0) == 2
+
+
+@pytest.mark.parametrize("most", [0, 60, 90, 255])
+def test_groups_are_counted_as_they_are_found(most: int) -> None:
+    rng = np.random.default_rng(most)
+    by_input = rng.integers(1, 30, (12, 4), np.int32)
+    by_input[:4] = 0
+    orders = np.array([rng.permutation(12) for _ in range(50)])
+    counts = [len(list(_groups(by_input, order, most))) for order in orders]
+    assert len(set(counts)) > 1 or most in {0, 255}
+    assert _group_counts(by_input, orders, most).tolist() == counts

@@ -335,7 +335,21 @@ def _fewest_groups(magnitudes: Integers | NDArray[np.int32], x_high: int, tries:
     rng = np.random.default_rng(0)
     orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(tries))]
     by_input = np.ascontiguousarray(magnitudes.T, np.int32)
-    return min((tuple(_groups(by_input, order, most)) for order in orders), key=len)
+    best = orders[int(np.argmin(_group_counts(by_input, np.array(orders), most)))]
+    return tuple(_groups(by_input, best, most))
+
+
+def _group_counts(by_input: NDArray[np.int32], orders: Integers, most: int) -> Integers:
+    """Return how many groups `_groups` yields for each order (row)."""
+    first, *others = zip(orders.T[0::2], orders.T[1::2], strict=True)
+    sums, counts = by_input[first[0]] + by_input[first[1]], np.ones(len(orders), np.int64)
+    for even, odd in others:
+        pairs = by_input[even] + by_input[odd]
+        longer = sums + pairs
+        is_new = longer.max(axis=1) > most
+        sums = np.where(is_new[:, np.newaxis], pairs, longer)
+        counts += is_new
+    return counts
 
 
 def _groups(by_input: NDArray[np.int32], order: Integers, most: int) -> Iterator[Group]:
