@@ -30,13 +30,13 @@ enum {
 };
 
 static const int32_t layer_3_weights[54] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-  -303039303,   -4786787,    -135694,    -131143,    4456399,    4456399,    3211196,    3211196,
-       64770,      64770,    5308380,    5308380,    1048475,    1048475,    3604418,    3604418,
-     4063177,    4063177,      56355,      56355,    5767139,    5767139,    2752437,    2752437,
-     2359215,    2359215,    1507234,    1507234,      54570,      54570,    6160361,    6160361,
-     6619120,    6619120,     196494,     196494,    7471101,    7471101,      29835,      29835,
-     7012342,    7012342,    4915158,    4915158,      62985,      62985,    1900456,    1900456,
-      655253,     655253,          9,          9,          9,          9,
+  -303039303,   -4786787,    -135694,    -131143,    1048475,    1048475,    6619120,    6619120,
+       59670,      59670,    4063177,    4063177,    3604418,    3604418,    4456399,    4456399,
+     3211196,    3211196,      59670,      59670,    4915158,    4915158,    2752437,    2752437,
+     1507234,    1507234,    6160361,    6160361,      59670,      59670,    5308380,    5308380,
+     2359215,    2359215,     196494,     196494,    7471101,    7471101,      59670,      59670,
+     1900456,    1900456,    5767139,    5767139,    7012342,    7012342,     655253,     655253,
+       29835,      29835,          9,          9,          9,          9,
 };
 
 enum {
@@ -81,11 +81,12 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
         "  muls \\sum, \\factor\n"
         "  adds \\sum, r1\n"
         "  asrs \\sum, #10\n"
-        "  asrs \\factor, \\sum, #31\n"
-        "  bics \\sum, \\factor\n"
         "  cmp \\sum, #127\n"
-        "  ble 9f\n"
-        "  movs \\sum, #127\n"
+        "  bls 9f\n"
+        "  asrs \\sum, #31\n"
+        "  movs \\factor, #127\n"
+        "  bics \\factor, \\sum\n"
+        "  movs \\sum, \\factor\n"
         "9:\n"
         ".endm\n"
         "  push {r4-r7, lr}\n"
@@ -109,35 +110,35 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
         "3: @ 18 inputs\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
+        "  multiply 2, 15\n"
+        "  add r12, r5\n"
+        "  ldmia r0!, {r2-r5}\n"
+        "  multiply 9, 8\n"
+        "  end_group\n"
+        "  ldmia r0!, {r2-r7}\n"
+        "  mov r12, r6\n"
         "  multiply 10, 7\n"
         "  add r12, r5\n"
         "  ldmia r0!, {r2-r5}\n"
-        "  multiply 12, 2\n"
+        "  multiply 11, 6\n"
         "  end_group\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
-        "  multiply 8, 9\n"
+        "  multiply 3, 14\n"
         "  add r12, r5\n"
         "  ldmia r0!, {r2-r5}\n"
-        "  multiply 13, 6\n"
-        "  end_group\n"
-        "  ldmia r0!, {r2-r7}\n"
-        "  mov r12, r6\n"
-        "  multiply 5, 3\n"
-        "  add r12, r5\n"
-        "  ldmia r0!, {r2-r5}\n"
-        "  multiply 14, 15\n"
+        "  multiply 12, 5\n"
         "  end_group\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
         "  multiply 0, 17\n"
+        "  add r12, r5\n"
+        "  ldmia r0!, {r2-r5}\n"
+        "  multiply 4, 13\n"
         "  end_group\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
-        "  multiply 16, 11\n"
-        "  add r12, r5\n"
-        "  ldmia r0!, {r2-r5}\n"
-        "  multiply 4, 1\n"
+        "  multiply 16, 1\n"
         "  end_group\n"
         "4:\n"
         "  mov r2, r8\n"
@@ -189,10 +190,10 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
 }
 #else
 static const uint8_t layer_3_group_sizes[GROUPS] = {
-  4, 4, 4, 2, 4,
+  4, 4, 4, 4, 2,
 };
 static const uint8_t layer_3_order[UNROLL] = {
-  10, 7, 12, 2, 8, 9, 13, 6, 5, 3, 14, 15, 0, 17, 16, 11, 4, 1,
+  2, 15, 9, 8, 10, 7, 11, 6, 3, 14, 12, 5, 0, 17, 4, 13, 16, 1,
 };
 
 static void layer_3_pixels(const uint8_t *x, int8_t *y, int32_t pixels, const int32_t *weights) {

@@ -30,9 +30,9 @@ enum {
 };
 
 static const int32_t layer_3_weights[26] TINYSPLIT_WEIGHTS(layer_3_weights) = {
-   -303039303,    -4786787,     -135694,     -131143,  -993767601, -1313784772,  -774808484, -1869604069,
-  -1212726718, -1094825655,  -656907421, -1431685835, -1532743889, -1751703006,  -555849367,  -437948304,
-  -2088563186,  -218989187,  -336890250,  -875866538, -1650644952, -1970662123,           9,           9,
+   -303039303,    -4786787,     -135694,     -131143, -1869604069,  -437948304, -1094825655, -1212726718,
+   -993767601, -1313784772,  -875866538, -1431685835, -1751703006,  -555849367,  -774808484, -1532743889,
+  -2088563186,  -218989187, -1650644952,  -656907421,  -336890250, -1970662123,           9,           9,
             9,           9,
 };
 
@@ -78,11 +78,12 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
         "  muls \\sum, \\factor\n"
         "  adds \\sum, r1\n"
         "  asrs \\sum, #10\n"
-        "  asrs \\factor, \\sum, #31\n"
-        "  bics \\sum, \\factor\n"
         "  cmp \\sum, #127\n"
-        "  ble 9f\n"
-        "  movs \\sum, #127\n"
+        "  bls 9f\n"
+        "  asrs \\sum, #31\n"
+        "  movs \\factor, #127\n"
+        "  bics \\factor, \\sum\n"
+        "  movs \\sum, \\factor\n"
         "9:\n"
         ".endm\n"
         "  push {r4-r7, lr}\n"
@@ -106,35 +107,35 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
         "3: @ 18 inputs\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
+        "  multiply 2, 15\n"
+        "  add r12, r5\n"
+        "  ldmia r0!, {r2-r5}\n"
+        "  multiply 9, 8\n"
+        "  end_group\n"
+        "  ldmia r0!, {r2-r7}\n"
+        "  mov r12, r6\n"
         "  multiply 10, 7\n"
         "  add r12, r5\n"
         "  ldmia r0!, {r2-r5}\n"
-        "  multiply 12, 2\n"
+        "  multiply 11, 6\n"
         "  end_group\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
-        "  multiply 8, 9\n"
+        "  multiply 3, 14\n"
         "  add r12, r5\n"
         "  ldmia r0!, {r2-r5}\n"
-        "  multiply 13, 6\n"
-        "  end_group\n"
-        "  ldmia r0!, {r2-r7}\n"
-        "  mov r12, r6\n"
-        "  multiply 5, 3\n"
-        "  add r12, r5\n"
-        "  ldmia r0!, {r2-r5}\n"
-        "  multiply 14, 15\n"
+        "  multiply 12, 5\n"
         "  end_group\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
         "  multiply 0, 17\n"
+        "  add r12, r5\n"
+        "  ldmia r0!, {r2-r5}\n"
+        "  multiply 4, 13\n"
         "  end_group\n"
         "  ldmia r0!, {r2-r7}\n"
         "  mov r12, r6\n"
-        "  multiply 16, 11\n"
-        "  add r12, r5\n"
-        "  ldmia r0!, {r2-r5}\n"
-        "  multiply 4, 1\n"
+        "  multiply 16, 1\n"
         "  end_group\n"
         "4:\n"
         "  mov r2, r8\n"
@@ -186,10 +187,10 @@ __attribute__((naked, noipa)) static void layer_3_pixels(
 }
 #else
 static const uint8_t layer_3_group_sizes[GROUPS] = {
-  4, 4, 4, 2, 4,
+  4, 4, 4, 4, 2,
 };
 static const uint8_t layer_3_order[UNROLL] = {
-  10, 7, 12, 2, 8, 9, 13, 6, 5, 3, 14, 15, 0, 17, 16, 11, 4, 1,
+  2, 15, 9, 8, 10, 7, 11, 6, 3, 14, 12, 5, 0, 17, 4, 13, 16, 1,
 };
 
 static void layer_3_pixels(const uint8_t *x, int8_t *y, int32_t pixels, const int32_t *weights) {
@@ -337,7 +338,7 @@ __attribute__((naked, noipa)) static const int32_t *layer_3_unpack(
         ".ltorg\n"
         ".balign 4\n"
         "8:\n"
-        ".byte 4, 4, 4, 2, 4, 0\n"
+        ".byte 4, 4, 4, 4, 2, 0\n"
         ".balign 4\n"
   );
 }

@@ -74,11 +74,12 @@ __attribute__((naked, noipa)) static void layer_3_row(
         "  muls r5, r4\n"
         "  adds r5, r7\n"
         "  asrs r5, #11\n"
-        "  asrs r6, r5, #31\n"
-        "  bics r5, r6\n"
         "  cmp r5, #127\n"
-        "  ble 9f\n"
-        "  movs r5, #127\n"
+        "  bls 9f\n"
+        "  asrs r5, #31\n"
+        "  movs r6, #127\n"
+        "  bics r6, r5\n"
+        "  movs r5, r6\n"
         "9:\n"
         "  mov r6, r12\n"
         "  strb r5, [r6]\n"
@@ -168,7 +169,7 @@ static void layer_3_row(const uint8_t *x, int8_t *y, const int32_t *weights) {
       }
       const uint32_t factor = (uint32_t)weights[9];
       const uint32_t scaled = (uint32_t)((int32_t)sum >> 0) * factor + (uint32_t)weights[10];
-      y[column * OUT_CHANNELS + channel] = (int8_t)fixed_point_clamp((int32_t)scaled >> 11, LOW, HIGH);
+      y[column * OUT_CHANNELS + channel] = (int8_t)fixed_point_clamp(((int32_t)scaled >> 11), LOW, HIGH);
     }
     weights += 11;
   }

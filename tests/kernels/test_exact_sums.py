@@ -8,12 +8,13 @@ import pytest
 from kernel_cases.kernels_on_board import run_on_virtual_board
 from kernel_cases.kernels_on_host import all_kernels, run_on_host
 from tinysplit.codegen.layer_source import LayerSource
-from tinysplit.kernels.armv6m.packed import Packed, Packing, _group_counts, _groups
+from tinysplit.kernels.armv6m.packed import Packed, Packing
+from tinysplit.kernels.armv6m.runs import RunsOfChannels
 from tinysplit.kernels.armv6m.unpacked import Unpacked
 from tinysplit.network.fixed_point.arithmetic import Requantization
 from tinysplit.network.fixed_point.formats import IntArray, ValueFormat
 from tinysplit.network.fixed_point.layer_formats import LayerFormats
-from tinysplit.network.layers import Conv, Dense, Layer, Pads, Shape, Window
+from tinysplit.network.layers import Conv, Dense, DepthwiseConv, Layer, Pads, Shape, Window
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 BYTES, WORDS = ValueFormat(8, 1.0), ValueFormat(16, 1.0)  # integers stand for themselves
@@ -135,12 +136,54 @@ def test_groups_of_packed_products_fit_16_bits() -> None:
     assert groups_of([127, 127, 127, 127, 2, 2], 0) == 2
 
 
-@pytest.mark.parametrize("most", [0, 60, 90, 255])
-def test_groups_are_counted_as_they_are_found(most: int) -> None:
-    rng = np.random.default_rng(most)
-    by_input = rng.integers(1, 30, (12, 4), np.int32)
-    by_input[:4] = 0
-    orders = np.array([rng.permutation(12) for _ in range(50)])
-    counts = [len(list(_groups(by_input, order, most))) for order in orders]
-    assert len(set(counts)) > 1 or most in {0, 255}
-    assert _group_counts(by_input, orders, most).tolist() == counts
+def depthwise(weights: list[list[int]], bounds: tuple[int, int]) -> QuantizedLayer:
+    """Return a layer of windows of one row over 16 columns, with the `weights` of each channel."""
+    layer = DepthwiseConv(
+        name="conv",
+        inputs=("x",),
+        output="y",
+        in_shape=Shape(1, 16, len(weights)),
+        weights=np.array(weights, np.float32).T[np.newaxis],
+        bias=np.array([-1, -20000, 0, 2][: len(weights)], np.float32),
+        window=Window((1, len(weights[0]))),
+    )
+    return QuantizedLayer.of(layer, AS_IT_IS, (bounds,))
+
+
+def runs_of_largest_products(taps: int) -> tuple[QuantizedLayer, IntArray, IntArray]:
+    """Return a layer, its input with all neighbouring extremes, and the outputs as the definition says."""
+    weights = [[-127] * taps, [127] * taps, [-127, 127, -127][:taps], [1, -2, 3][:taps]]
+    quantized = depthwise(weights, (-128, 127))
+    line = np.array([-128] * 4 + [127] * 4 + [-128, 127] * 3 + [0, 1])
+    x = np.repeat(line[:, np.newaxis], 4, axis=1)
+    bias = quantized.constants["bias"].astype(int)
+    sums = sum(x[tap : tap + 17 - taps] * np.array(weights)[:, tap] for tap in range(taps)) + bias
+    return quantized, x[np.newaxis].astype(np.int8), sums.clip(-(1 << 15), (1 << 15) - 1)
+
+
+@pytest.mark.parametrize("taps", [2, 3])
+def test_sums_of_largest_products_of_runs_are_exact_on_the_host(taps: int, tmp_path: Path) -> None:
+    quantized, x, expected = runs_of_largest_products(taps)
+    assert expected[0, 0] == (32511 if taps == 2 else 32767)  # by hand: 2 * 127 * 128 - 1; more than 16 bits hold
+    assert_sums(tmp_path, quantized, x[np.newaxis], expected)
+
+
+@pytest.mark.parametrize("taps", [2, 3])
+def test_sums_of_largest_products_of_runs_are_exact_in_assembler(taps: int, tmp_path: Path) -> None:
+    quantized, x, expected = runs_of_largest_products(taps)
+    output = run_on_virtual_board(tmp_path, LayerSource(quantized, RunsOfChannels()), x[np.newaxis])
+    assert np.frombuffer(output, "<i2").reshape(expected.shape).tolist() == expected.tolist()
+
+
+def test_groups_of_runs_fit_16_bits() -> None:
+    def have_short_groups(weights: list[int], bounds: tuple[int, int]) -> bool:
+        quantized = depthwise([weights], bounds)
+        (words,) = RunsOfChannels().constants(quantized)["weights"].reshape(1, -1)
+        return bool(words[2])
+
+    # -128 * 256 = -32768 is the lowest sum of 16 bits, 128 * 256 is one too many.
+    assert not have_short_groups([127, 127, 2], (-128, 127))
+    assert have_short_groups([127, 127, 3], (-128, 127))
+    assert have_short_groups([-127, -127, -2], (-128, 127))
+    # Values from 0 are centered.
+    assert not have_short_groups([127, 127, 127], (0, 127))

@@ -214,7 +214,7 @@ def test_kernels_and_schemes_can_be_named() -> None:
     assert choose(shipped_table(), layer, "cortex-m4", BYTES, name="interleaved").name == "direct"
     assert choose(shipped_table(), layer, "cortex-m4", BYTES, name="non-interleaved").name == "planes"
     on_m0plus = choose(shipped_table(), layer, "cortex-m0plus", BYTES, name="planes")  # a board that it is not for
-    assert on_m0plus.name == "sliding"
+    assert on_m0plus.name == "runs"
     assert choose(shipped_table(), layer, "cortex-m4", BYTES, Optimize.RAM).name == "direct"
     assert choose(shipped_table(), layer, "cortex-m4", BYTES, Optimize.RAM, "planes").name == "planes"
 

@@ -23,7 +23,7 @@ LINKS = LinkSettings(BAUD)
 
 def graph() -> Graph:
     """Return two padded convolutions, a depthwise layer and a fully connected one."""
-    net = NetworkBuilder("n", Shape(24, 24, 4)).conv(8, (3, 3)).conv(8, (3, 3)).depthwise((3, 3)).dense(10)
+    net = NetworkBuilder("n", Shape(24, 24, 4)).conv(8, (3, 3)).conv(8, (3, 3)).depthwise((3, 3), 2).dense(10)
     return Graph.of_layers("n", net.layers)
 
 

@@ -16,6 +16,7 @@ from tinysplit.kernels.base import KernelContext
 from tinysplit.kernels.cost_table import Work, sum_of
 from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.arithmetic import TfliteRequantization
+from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers.base import Layer
 from tinysplit.network.layers.window import layer_window
 from tinysplit.network.quantized_graph import QuantizedLayer
@@ -25,6 +26,7 @@ _SIGN = 1 << (BITS - 1)
 WORD_BYTES = 4
 LARGEST_UNROLLED_COPY = 4  # values that are copied without a loop
 COPIED_TOGETHER = 12  # words that one iteration copies: templates/copy_values.j2
+EXPECTED_LARGEST = 127 * 31 / 32  # weight of a channel: its scale is rounded up, by 1/16 at most
 SPLIT = "split"  # rounding of layers with `SplitProducts`
 
 
@@ -119,6 +121,18 @@ def exactly_rounded(work: Work, quantized: QuantizedLayer) -> Work:
     return {name: count for name, count in work.items() if name not in rounded} | own
 
 
+def output_base(quantized: QuantizedLayer) -> int:
+    """Return what outputs count from before their last shift: the lowest one where that needs no more bits, or 0."""
+    shifted, y = quantized.formats.shifted, quantized.formats.y
+    return shifted.base(y.zero_point, quantized.clamp[0]) if shifted and y.bits == BITS else 0
+
+
+def base_offset(quantized: QuantizedLayer) -> int:
+    """Return what is added to a product: half a step and the zero point, from the base of outputs on."""
+    shifted = quantized.formats.shifted
+    return shifted.offset(quantized.formats.y.zero_point - output_base(quantized)) if shifted else 0
+
+
 def factor_words(quantized: QuantizedLayer) -> int:
     """Return the words that requantize a channel."""
     return int(_factors(quantized).shape[1])
@@ -142,6 +156,19 @@ def may_be_signed(layer: Layer, widths: Widths) -> bool:
 def expected_high(layer: Layer) -> int:
     """Return the largest unsigned input, from the information in the graph."""
     return 2 * _SIGN - 1 if layer.x_clamp.low < 0 else _SIGN - 1
+
+
+def expected_magnitudes(layer: Layer) -> IntArray:
+    """Return those of the integer weights: as the file has them, or such that every channel uses its whole format."""
+    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
+    largest = np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+    scales = layer.qdq_scales
+    if scales is None or scales.size not in {1, len(weights)}:
+        magnitudes = np.rint(EXPECTED_LARGEST * weights / largest)
+    else:
+        magnitudes = np.rint(weights / scales[:, np.newaxis])
+    integers: IntArray = magnitudes.astype(np.int64)
+    return integers
 
 
 def copy_work(layer: Layer, widths: Widths, values: float, runs: float = 1, *, signed: bool) -> dict[str, float]:

@@ -27,6 +27,7 @@ from tinysplit.kernels.armv6m.pixels import (
     padded_inputs,
     pixels_code,
     pixels_work,
+    straight_parts,
     windows_bytes,
 )
 from tinysplit.kernels.base import Kernel
@@ -44,9 +45,9 @@ from tinysplit.network.layers.dense import Dense
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 HALF_WORD = (1 << 16) - 1
-ORDERS = 300  # random orders of the inputs that are tried
-EXPECTED_ORDERS = 100  # before weights are quantized, where the number of groups is an estimate
-EXPECTED_LARGEST = 127 * 31 / 32  # of a channel: its scale is rounded up, by 1/16 at most
+SEARCHES = 40  # for the fewest groups
+EXPECTED_SEARCHES = 10  # before weights are quantized, where the number of groups is an estimate
+MOST_SEARCHED = 1 << 19  # magnitudes in all searches
 MOST_WEIGHTS = 5120  # of a layer with packed words in flash, which take more than twice the bytes
 MOST_WEIGHTS_OF_FEW = 16384  # of a layer with few pixels, for which unpacking in RAM is slower
 FEW_PIXELS = 32
@@ -95,9 +96,8 @@ class Packing:
 
     @classmethod
     def search(cls, quantized: QuantizedLayer) -> "Packing":
-        """Find groups: in the order of the inputs or, if that gives fewer, in one of `ORDERS` random orders.
+        """Find groups of inputs, in any order, the same for all channels and iterations.
 
-        An order that mixes large and small weights gives long groups. It is the same for all channels and iterations.
         Programs that exist already have their groups in their code.
         """
         inputs, unroll = padded_inputs(quantized.layer)
@@ -105,7 +105,7 @@ class Packing:
             return cls(inputs, unroll, quantized.formats.packed_groups)
         layer = common.UnsignedLayer.of(quantized)
         magnitudes = np.abs(_padded(layer.weights, inputs)).reshape(-1, unroll)
-        return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, ORDERS))
+        return cls(inputs, unroll, _fewest_groups(magnitudes, layer.x_high, SEARCHES))
 
     def blocks(self, quantized: QuantizedLayer) -> Iterator[ChannelBlock]:
         """Yield the blocks of four output channels in order."""
@@ -136,7 +136,8 @@ class PixelsContext(common.Armv6mContext):
     element: str  # C type of the inputs as that function reads them
     inputs: int  # of an output, with padding
     used_inputs: int  # of them
-    unroll: int  # inputs that an iteration of the inner loop takes
+    unroll: int  # inputs that are read without a change of their address
+    straight: int  # times `unroll` inputs that an iteration of the inner loop takes
     channels: int  # output channels that a call of the function of pixels computes
     stream_words: int  # words of four output channels
     copies_windows: bool  # to the scratch buffer; else windows are read from the input
@@ -147,8 +148,13 @@ class PixelsContext(common.Armv6mContext):
 
     @property
     def loops(self) -> int:
-        """Iterations of the inner loop."""
+        """Times `unroll` inputs."""
         return self.inputs // self.unroll
+
+    @property
+    def iterations(self) -> int:
+        """Iterations of the inner loop."""
+        return self.loops // self.straight
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ class _SameWeights:
 
 @lru_cache(maxsize=1 << 12)
 def _expected_groups(weights: _SameWeights) -> int:
-    magnitudes = _expected_magnitudes(weights.layer)
+    magnitudes = common.expected_magnitudes(weights.layer)
     inputs, unroll = padded_inputs(weights.layer)
     rows = _padded(magnitudes, inputs).reshape(-1, unroll)
     return _count_of_groups(rows.astype(np.int32).tobytes(), unroll, weights.x_high)
@@ -211,20 +217,7 @@ def _expected_groups(weights: _SameWeights) -> int:
 @lru_cache(maxsize=1024)  # parts of a layer that are cut anew have other arrays of the same weights
 def _count_of_groups(magnitudes: bytes, unroll: int, x_high: int) -> int:
     rows = np.frombuffer(magnitudes, np.int32).reshape(-1, unroll)
-    return len(_fewest_groups(rows, x_high, EXPECTED_ORDERS))
-
-
-def _expected_magnitudes(layer: Layer) -> Integers:
-    """Return those of the integer weights: as the file has them, or such that every channel uses its whole format."""
-    weights = np.abs(layer.by_channel(layer.parameters["weights"]).astype(np.float64))
-    largest = np.maximum(weights.max(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-    scales = layer.qdq_scales
-    if scales is None or scales.size not in {1, len(weights)}:
-        magnitudes = np.rint(EXPECTED_LARGEST * weights / largest)
-    else:
-        magnitudes = np.rint(weights / scales[:, np.newaxis])
-    integers: Integers = magnitudes.astype(np.int64)
-    return integers
+    return len(_fewest_groups(rows, x_high, EXPECTED_SEARCHES))
 
 
 class Packed(OneWindow):
@@ -232,16 +225,20 @@ class Packed(OneWindow):
 
     name: ClassVar[str] = "packed"
 
+    def straight_parts(self, layer: Layer) -> int:
+        """Return how often the code of an iteration's inputs is repeated."""
+        return straight_parts(layer)
+
     @override
     def work(self, layer: Layer, widths: Widths) -> Work:
         # `group` is a group of inputs of four channels
-        work = pixels_work(layer, widths, 1)
-        return {**work, "group": work["loop"] * expected_groups(layer)}
+        work = pixels_work(layer, widths, 1, straight=self.straight_parts(layer))
+        return {**work, "group": groups_work(layer, work, expected_groups(layer))}
 
     @override
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
-        exact = {**work, "group": work["loop"] * len(Packing.of(quantized).groups)}
+        exact = {**work, "group": groups_work(layer, work, len(Packing.of(quantized).groups))}
         return common.exactly_rounded(exact, quantized)
 
     @override
@@ -259,8 +256,8 @@ class Packed(OneWindow):
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
-        _, unroll = padded_inputs(layer)
-        return Code(pixels_code(layer, widths, unroll, expected_groups(layer), layer.out_shape.channels))
+        straight, groups = self.straight_parts(layer), expected_groups(layer)
+        return Code(pixels_code(layer, widths, padded_inputs(layer)[1], groups, layer.out_shape.channels, straight))
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:
@@ -279,6 +276,11 @@ class Packed(OneWindow):
     @override
     def packed_groups(self, quantized: QuantizedLayer) -> tuple[Group, ...]:
         return Packing.of(quantized).groups
+
+
+def groups_work(layer: Layer, work: Work, groups: int) -> float:
+    """Return the groups of inputs of four channels that the `pairs` of `work` are in."""
+    return work["pairs"] * 2 // padded_inputs(layer)[1] * groups
 
 
 def may_pack(layer: Layer, core: str, widths: Widths) -> bool:
@@ -306,6 +308,7 @@ def packed_context(
         inputs=packing.inputs,
         used_inputs=used,
         unroll=packing.unroll,
+        straight=straight_parts(layer) if windows == 1 else 1,
         channels=channels,
         stream_words=4 + 2 * packing.inputs + 2 * loops * len(packing.groups) + CHANNELS * factor_words,
         copies_windows=copies,
@@ -330,38 +333,43 @@ def _padded(weights: Integers, inputs: int) -> Integers:
 
 
 def _fewest_groups(magnitudes: Integers | NDArray[np.int32], x_high: int, tries: int) -> tuple[Group, ...]:
-    """Return the fewest groups over the given and `tries` random orders of the inputs (columns)."""
-    unroll, most = magnitudes.shape[1], HALF_WORD // max(x_high, 1)
-    rng = np.random.default_rng(0)
-    orders = [np.arange(unroll), *(rng.permutation(unroll) for _ in range(tries))]
+    """Return the fewest groups that are found in `tries` searches, or in fewer for many magnitudes."""
+    most = HALF_WORD // max(x_high, 1)
     by_input = np.ascontiguousarray(magnitudes.T, np.int32)
-    best = orders[int(np.argmin(_group_counts(by_input, np.array(orders), most)))]
-    return tuple(_groups(by_input, best, most))
+    least = -(-int(magnitudes.sum(axis=1).max()) // most)
+    rng = np.random.default_rng(0)
+    best = None
+    for number in range(max(1, min(tries, MOST_SEARCHED // magnitudes.size))):
+        found = _groups(by_input, rng.permutation(len(by_input)), most, are_even=number % 2 == 0)
+        if best is None or len(found) < len(best):
+            best = found
+        if len(best) <= least:
+            break
+    if best is None:
+        raise AssertionError("no search for groups")
+    return best
 
 
-def _group_counts(by_input: NDArray[np.int32], orders: Integers, most: int) -> Integers:
-    """Return how many groups `_groups` yields for each order (row)."""
-    first, *others = zip(orders.T[0::2], orders.T[1::2], strict=True)
-    sums, counts = by_input[first[0]] + by_input[first[1]], np.ones(len(orders), np.int64)
-    for even, odd in others:
-        pairs = by_input[even] + by_input[odd]
-        longer = sums + pairs
-        is_new = longer.max(axis=1) > most
-        sums = np.where(is_new[:, np.newaxis], pairs, longer)
-        counts += is_new
-    return counts
+def _groups(by_input: NDArray[np.int32], order: Integers, most: int, *, are_even: bool) -> tuple[Group, ...]:
+    """Return groups of inputs (rows) whose magnitudes sum to at most `most` in every channel (column).
 
-
-def _groups(by_input: NDArray[np.int32], order: Integers, most: int) -> Iterator[Group]:
-    """Yield the longest groups of inputs (rows) whose magnitudes sum to at most `most` in every channel (column)."""
-    pairs = by_input[order[0::2]] + by_input[order[1::2]]
-    first = 0
-    while first < len(pairs):
-        sums, end = pairs[first], first + 1
-        while end < len(pairs) and (sums := sums + pairs[end]).max() <= most:
-            end += 1
-        yield tuple(order[2 * first : 2 * end].tolist())
-        first = end
+    A group begins with the next input of `order`. It grows by the input that leaves the largest sum as small as can be
+    if `are_even`, else by the one with the largest weights that fits. Its size is even.
+    """
+    weights, left, groups = by_input.sum(axis=1), order, []
+    while len(left):
+        group, sums, left = [int(left[0])], by_input[left[0]], left[1:]
+        while len(left):
+            largest = (by_input[left] + sums).max(axis=1)
+            if len(group) > 1 and largest.min() > most:
+                break
+            choice = int((largest if are_even else np.where(largest > most, largest, -weights[left])).argmin())
+            group.append(int(left[choice]))
+            sums, left = sums + by_input[left[choice]], np.delete(left, choice)
+        if len(group) % 2:
+            left = np.append(left, group.pop())
+        groups.append(tuple(group))
+    return tuple(groups)
 
 
 def _pair(channels: Integers) -> Integers:

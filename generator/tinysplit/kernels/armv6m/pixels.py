@@ -13,23 +13,31 @@ from tinysplit.network.layers.window import Window, layer_window
 
 CHANNELS = 4  # output channels computed together
 LONGEST_UNROLL = 32  # LDRB reaches 31 bytes beyond its base register
+MOST_STRAIGHT = 64  # inputs whose code is not a loop
 PAIR_CYCLES, LOOP_CYCLES = 17, 12  # of two inputs of four channels; of an iteration and the end of its last group
 
 
-def pixels_work(layer: Layer, widths: Widths, passes: int, *, copies_map: bool = False) -> Work:
+def straight_parts(layer: Layer) -> int:
+    """Return how often kernels with straight code for few inputs have the code of an iteration."""
+    inputs, unroll = padded_inputs(layer)
+    return inputs // unroll if inputs <= MOST_STRAIGHT else 1
+
+
+def pixels_work(layer: Layer, widths: Widths, passes: int, *, copies_map: bool = False, straight: int = 1) -> Work:
     """Return the work of a kernel that goes over all output pixels `passes` times, each time for other channels.
 
     The input of a pointwise layer is copied in each pass, or once if it `copies_map`.
 
-    Parts: `pairs` of inputs of four channels (a `block`); `loop`: iterations over them; `pixel`: output pixels, once a
-    pass; `buffered` outputs; and those of copying the windows (`common.windows_work`).
+    Parts: `pairs` of inputs of four channels (a `block`); `loop`: iterations over them, whose code is `straight` times
+    that of the padded inputs; `pixel`: output pixels, once a pass; `buffered` outputs; and those of copying the windows
+    (`common.windows_work`).
     """
     (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
     blocks = pixels * layer.out_shape.channels // CHANNELS
     copies = copies_windows(layer, widths)
     work = {
         "pairs": blocks * inputs // 2,
-        "loop": blocks * inputs // unroll,
+        "loop": blocks * inputs // (unroll * straight),
         **rounded_work(layer, "block", blocks),
         "pixel": pixels * passes,
         "buffered": 0 if copies else layer.out_shape.size,
@@ -39,8 +47,10 @@ def pixels_work(layer: Layer, widths: Widths, passes: int, *, copies_map: bool =
     return work | (common.windows_work(layer, widths, passes) if copies else {})
 
 
-def pixels_code(layer: Layer, widths: Widths, unroll: int, groups: int, channels: int) -> Work:
+def pixels_code(layer: Layer, widths: Widths, unroll: int, groups: int, channels: int, straight: int = 1) -> Work:
     """Return the parts of the code of a kernel in assembler that computes `channels` channels of a pixel at a time.
+
+    The code of `unroll` inputs and their `groups` is there `straight` times.
 
     Parts beside those of C: `pairs` of inputs and `groups` of an iteration; `loop` where it is repeated; copied windows
     (`copied`), with padding, of values in place of words, and of signed ones; `buffered` words of outputs, `passes`.
@@ -50,9 +60,9 @@ def pixels_code(layer: Layer, widths: Widths, unroll: int, groups: int, channels
     is_partial = layer.in_shape.channels * widths.x // 8 % WORD_BYTES > 0
     is_buffered = isinstance(layer, Conv) and not copies and channels == layer.out_shape.channels
     own = {
-        "pairs": unroll // 2,
-        "groups": groups,
-        "looped": padded_inputs(layer)[0] > unroll,
+        "pairs": straight * unroll // 2,
+        "groups": straight * groups,
+        "looped": padded_inputs(layer)[0] > straight * unroll,
         "copied": copies,
         "copied_padding": copies and window is not None and window.is_clipped,
         "copied_columns": copies and window is not None and window.kernel[1] > 1,

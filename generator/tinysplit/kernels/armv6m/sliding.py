@@ -70,6 +70,7 @@ class SlidingContext(common.Armv6mContext):
     has_negative_halfwords: bool
     offset_has_bias: bool
     channel_words: int  # words of constants of a channel
+    base: int  # what outputs count from before their last shift
 
 
 class Sliding(Kernel):
@@ -169,13 +170,13 @@ class Sliding(Kernel):
     def constants(self, quantized: QuantizedLayer) -> Mapping[str, IntArray]:
         layer = common.UnsignedLayer.of(quantized)
         columns = layer.weights.reshape(-1, *KERNEL)[:, :, KERNEL_COLUMNS].swapaxes(1, 2).reshape(-1, WEIGHTS)
-        shifted, formats = quantized.formats.shifted, quantized.formats
+        shifted, offset = quantized.formats.shifted, common.base_offset(quantized)
         if shifted is None:
             words = [columns, layer.bias, layer.factors]
         elif _offset_has_bias(quantized):
-            words = [columns, layer.factors, shifted.offset(formats.y.zero_point) + layer.bias * shifted.factors]
+            words = [columns, layer.factors, offset + layer.bias * shifted.factors]
         else:
-            words = [columns, layer.bias, layer.factors, np.full(len(columns), shifted.offset(formats.y.zero_point))]
+            words = [columns, layer.bias, layer.factors, np.full(len(columns), offset)]
         return {"weights": np.column_stack(words).astype(np.uint32).view(np.int32)}
 
     @override
@@ -192,6 +193,7 @@ class Sliding(Kernel):
             has_negative_halfwords=quantized.formats.x.bits > common.BITS and quantized.x_bounds[0] < 0,
             offset_has_bias=offset_has_bias,
             channel_words=WEIGHTS + (not offset_has_bias) + factor_words + (quantized.formats.shifted is not None),
+            base=common.output_base(quantized),
         )
 
 

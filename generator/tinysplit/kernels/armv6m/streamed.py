@@ -42,9 +42,10 @@ class StreamedContext(common.Armv6mContext):
     group: int  # inputs whose sums of products fit 16 bits
     copies: bool  # the input to the scratch buffer
     buffers_outputs: bool = False
+    straight: int = 1
 
     @property
-    def loops(self) -> int:
+    def iterations(self) -> int:
         """Iterations of the inner loop."""
         return self.inputs // self.unroll
 

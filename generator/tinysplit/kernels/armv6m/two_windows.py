@@ -36,6 +36,11 @@ class TwoWindows(Packed):
     takes_much_ram: ClassVar[bool] = True
 
     @override
+    def straight_parts(self, layer: Layer) -> int:
+        # twice as many registers leave more to an iteration
+        return 1
+
+    @override
     def fits(self, layer: Layer, core: str, widths: Widths) -> bool:
         has_pairs = isinstance(layer, Conv) and layer.window.elements > 1 and layer.out_shape.width % WINDOWS == 0
         return has_pairs and super().fits(layer, core, widths)

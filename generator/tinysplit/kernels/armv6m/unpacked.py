@@ -19,6 +19,7 @@ from tinysplit.kernels.armv6m.packed import (
     PackedContext,
     Packing,
     expected_groups,
+    groups_work,
     largest_block_bytes,
     may_pack,
     packed_context,
@@ -30,6 +31,7 @@ from tinysplit.kernels.armv6m.pixels import (
     padded_inputs,
     pixels_code,
     pixels_work,
+    straight_parts,
     windows_bytes,
 )
 from tinysplit.kernels.base import Kernel
@@ -91,19 +93,21 @@ class Unpacked(Kernel):
         (inputs, unroll), pixels = padded_inputs(layer), layer.out_shape.height * layer.out_shape.width
         loops = blocks * inputs // unroll
         own = {"group": pixels * loops * groups, "unpacked": blocks * inputs, "unpacked_groups": loops * groups}
-        return {**pixels_work(layer, widths, self._passes(layer), copies_map=self._may_copy_map(layer)), **own}
+        passes, copies_map, straight = self._passes(layer), self._may_copy_map(layer), straight_parts(layer)
+        return {**pixels_work(layer, widths, passes, copies_map=copies_map, straight=straight), **own}
 
     @override
     def exact_work(self, layer: Layer, work: Work, quantized: QuantizedLayer) -> Work:
         # the weights decide how long groups are
         packing = Packing.of(quantized)
         groups, loops = len(packing.groups), work["unpacked"] // packing.unroll
-        return exactly_rounded({**work, "group": work["loop"] * groups, "unpacked_groups": loops * groups}, quantized)
+        exact = {"group": groups_work(layer, work, groups), "unpacked_groups": loops * groups}
+        return exactly_rounded({**work, **exact}, quantized)
 
     @override
     def code(self, layer: Layer, widths: Widths) -> Code:
         (_, unroll), channels = padded_inputs(layer), CHANNELS * self._blocks_at_once(layer)
-        return Code(pixels_code(layer, widths, unroll, expected_groups(layer), channels))
+        return Code(pixels_code(layer, widths, unroll, expected_groups(layer), channels, straight_parts(layer)))
 
     @override
     def weights_bytes(self, layer: Layer, widths: Widths) -> int:

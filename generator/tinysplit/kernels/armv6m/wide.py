@@ -77,6 +77,7 @@ class Wide(OneWindow):
             inputs=inputs,
             used_inputs=used,
             unroll=_unroll(layer),
+            straight=1,
             channels=layer.out_shape.channels,
             stream_words=4 + 2 * inputs + CHANNELS * factor_words,
             copies_windows=copies,

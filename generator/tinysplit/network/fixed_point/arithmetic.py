@@ -53,6 +53,10 @@ class Requantization:
         """Return half a step of the output and its zero point, in the steps before the last shift."""
         return ((1 << self.post_shift) >> 1) + (zero_point << self.post_shift)
 
+    def base(self, zero_point: int, low: int) -> int:
+        """Return what outputs count from before the last shift: `low` where that makes no value larger, else 0."""
+        return low if abs(self.offset(zero_point - low)) <= abs(self.offset(zero_point)) else 0
+
     def largest(self, bounds: IntArray, zero_point: int) -> int:
         """Return the largest absolute intermediate value for accumulators of at most `bounds` (per channel or all)."""
         products = ((bounds >> self.pre_shift) + 1) * np.array(self.factors, np.int64)
