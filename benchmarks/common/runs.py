@@ -16,7 +16,7 @@ from tinysplit.slices.settings import Search
 from tinysplit_hil.measure.measure_folder import MeasureSettings
 from tinysplit_hil.results.run_report import RunReport
 
-SAMPLES_ON_BOARDS = 2
+SAMPLES_ON_BOARDS = 4
 SAMPLES_BEYOND = 4  # of a stream, beyond two for each board
 SEED = 10
 
@@ -89,8 +89,15 @@ class Ran:
         return self.estimated_t_s / self.t_s - 1 if self.estimated_t_s and self.t_s else None
 
 
-def ran(model: Path, samples: Path, boards: tuple[str, ...], settings: CostSettings, search: Search = Search()) -> Ran:
-    """Run the first samples of a network on boards; a reason takes the place of figures where that fails."""
+def ran(
+    model: Path,
+    samples: Path,
+    boards: tuple[str, ...],
+    settings: CostSettings,
+    search: Search = Search(),
+    count: int = SAMPLES_ON_BOARDS,
+) -> Ran:
+    """Run the first `count` samples of a network on boards; a reason takes the place of figures where that fails."""
     row = Ran(model.stem, boards, settings.bits)
     with tempfile.TemporaryDirectory() as folder:
         request = RunRequest(
@@ -100,7 +107,7 @@ def ran(model: Path, samples: Path, boards: tuple[str, ...], settings: CostSetti
             out=Path(folder) / "out",
             settings=settings,
             search=search,
-            measuring=MeasureSettings(sample_count=SAMPLES_ON_BOARDS),
+            measuring=MeasureSettings(sample_count=count),
         )
         try:
             report = run(request, QUIET)

@@ -189,8 +189,8 @@ def write_networks(folder: Path) -> dict[str, tuple[Path, Path]]:
     return files
 
 
-def few_samples(name: str, folder: Path) -> Path:
-    """Write the first samples of one of `NETWORKS` into `folder`, and return the file."""
+def few_samples(name: str, folder: Path, count: int = SAMPLES) -> Path:
+    """Write the first `count` samples of one of `NETWORKS` into `folder`, and return the file."""
     network, path = NETWORKS[name], folder / f"{name} samples.npz"
-    np.savez(path, x=load_samples(network.samples or path, network.graph()).x[:SAMPLES])
+    np.savez(path, x=load_samples(network.samples or path, network.graph()).x[:count])
     return path

@@ -13,7 +13,14 @@ from tinysplit.common.errors import InputError, UsageError
 from tinysplit.costs.link_options import LinkSetting, LinkSettings, parse_links
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
-from tinysplit.costs.transfers import host_seconds, link_seconds, links_left
+from tinysplit.costs.transfers import (
+    host_seconds,
+    link_seconds,
+    links_left,
+    pauses_seconds,
+    sleeping_share,
+    wire_seconds,
+)
 from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Objective, Period
@@ -68,13 +75,56 @@ def test_each_end_sends_at_its_own_rate() -> None:
 
     def ends_s(sender: Board, receiver: Board) -> float:
         own, other = (table.link[board.device.family]["dma"] for board in (sender, receiver))
-        received = other.received(n_bytes) + table.handoff[receiver.device.family].resuming
+        received = other.receiving + table.handoff[receiver.device.family].resuming
         return own.sending / sender.clock.core_hz + received / receiver.clock.core_hz + copies_s
 
     g0, f4 = (board.link_uarts[0] for board in (G0, F4))
     there_s, back_s = problem.transfer_seconds[1][0][1], problem.transfer_seconds[1][1][0]
     assert there_s == pytest.approx(link_seconds(n_bytes, (g0, f4), LinkDriver.DMA, 115200) + ends_s(G0, F4), rel=1e-9)
     assert back_s == pytest.approx(link_seconds(n_bytes, (f4, g0), LinkDriver.DMA, 115200) + ends_s(F4, G0), rel=1e-9)
+
+
+def test_a_short_tensor_finds_its_receiver_asleep() -> None:
+    uart = F4.link_uarts[0]
+    byte_s = 10 / uart.actual_baud(4_000_000)
+    # Of 63 bytes 52 follow the header: the ring interrupts in them once in 128 bytes, a tick once in a millisecond.
+    share = (1 - 52 / 128) * (1 - 52 * byte_s / 1e-3)
+    assert sleeping_share(48, uart, LinkDriver.DMA, 4_000_000) == pytest.approx(share)
+    assert sleeping_share(128, uart, LinkDriver.DMA, 4_000_000) == 0
+    slow = tuple(sleeping_share(48, uart, LinkDriver.DMA, baud) for baud in (57_600, 1_000_000))
+    assert slow[0] == 0 < slow[1] < share
+    late = 1 - (52 - 20e-6 / byte_s) / 128  # it is of no use to find the frame in its last 20 us
+    ticks = 1 - (52 * byte_s - 20e-6) / 1e-3
+    assert sleeping_share(48, uart, LinkDriver.DMA, 4_000_000, 10, 20e-6) == pytest.approx(late * ticks)
+    long_s, short_s = (link_seconds(n, (uart, uart), LinkDriver.DMA, 4_000_000) for n in (448, 48))
+    assert long_s == pytest.approx((448 + 15) * byte_s)
+    assert short_s == pytest.approx((48 + 15 + share) * byte_s)
+
+
+def test_a_short_tensor_waits_for_the_line_and_the_core_of_its_receiver() -> None:
+    table, baud, dma = shipped_table(), 921_600, LinkDriver.DMA
+    problem = make_problem(table, GRAPH, (G0, F4), CostSettings(baud=baud))
+    n_bytes = problem.layers[-1].out_bytes
+    for i, sender, receiver in ((0, G0, F4), (1, F4, G0)):
+        own, other = (table.link[board.device.family]["dma"] for board in (sender, receiver))
+        there, back = sender.link_uarts[0], receiver.link_uarts[0]
+        awakening_s = other.sleeping / receiver.clock.core_hz
+        share = sleeping_share(n_bytes, back, dma, baud, 10, awakening_s)
+        assert 0.5 < share < 1
+        idle_s = share * (10 / back.actual_baud(baud) + awakening_s)
+        seconds = (own.sending + n_bytes) / sender.clock.core_hz + wire_seconds(n_bytes, there, baud) + idle_s
+        more = other.receiving + n_bytes + table.handoff[receiver.device.family].resuming
+        expected = seconds + more / receiver.clock.core_hz
+        assert problem.transfer_seconds[-1][i][1 - i] == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_line_pauses_between_chunks_that_do_not_follow_in_time() -> None:
+    uart = F4.link_uarts[0]
+    two_bytes_s = 20 / uart.actual_baud(1_000_000)
+    for restart_s, pause_s in ((0.0, 0.0), (two_bytes_s, 0.0), (two_bytes_s + 3e-6, 3e-6)):
+        found_s = pauses_seconds(448, uart, LinkDriver.DMA, 1_000_000, 10, restart_s)
+        assert found_s == pytest.approx((448 + 15) / 128 * pause_s)
+    assert pauses_seconds(448, uart, LinkDriver.INTERRUPT, 1_000_000, 10, 1.0) == 0
 
 
 @pytest.mark.parametrize("driver", LinkDriver)

@@ -69,7 +69,7 @@ class DriverFacts:
 # By preference.
 _FACTS = {
     LinkDriver.DMA: DriverFacts(
-        source="uart_link_dma.c", buffers=((256, 128), (128, 32)), calibration_baud=921_600, uses_dma=True
+        source="uart_link_dma.c", buffers=((256, 128), (128, 32)), calibration_baud=4_000_000, uses_dma=True
     ),
     LinkDriver.INTERRUPT: DriverFacts(source="uart_link_bytes.c", buffers=((0, 16),), calibration_baud=115_200),
     LinkDriver.POLLING: DriverFacts(

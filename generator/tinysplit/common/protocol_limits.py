@@ -7,9 +7,10 @@ FRAME_OVERHEAD_BYTES = 8  # header and CRC
 
 LINK_PAYLOAD_BYTES = 2048  # of a tensor in a frame on a link, at most
 LINK_BLOCK_BYTES = 64  # of a tensor that is streamed, whole blocks leave
-LINK_OVERHEAD_BYTES = 15  # header and CRC of a frame on a link
+LINK_HEADER_BYTES = 11  # of a frame on a link
+LINK_OVERHEAD_BYTES = LINK_HEADER_BYTES + 4  # header and CRC
 LINK_HELLO_BYTES = LINK_OVERHEAD_BYTES + 20  # HELLO and HELLO_REPLY
-LINK_REPLY_BYTES = 11  # a frame without payload: GRANT, ACK
+LINK_REPLY_BYTES = LINK_HEADER_BYTES  # a frame without payload: GRANT, ACK
 TENSOR_CRC_BYTES = 4  # at the end of a tensor of several frames
 
 BITS_PER_BYTE = 10  # a start bit, 8 data bits, a stop bit

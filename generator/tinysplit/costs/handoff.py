@@ -15,7 +15,9 @@ from tinysplit.costs.transfers import (
     check_bauds,
     host_line_seconds,
     idle_seconds,
+    pauses_seconds,
     reply_seconds,
+    sleeping_share,
     taken_seconds,
     wire_seconds,
 )
@@ -141,12 +143,21 @@ def _latencies(
     numbers = range(len(boards))
 
     def seconds(n_bytes: int, i: int, h: int) -> float:
-        sender, receiver = (table.link[boards[end].device.family][driver] for end in (i, h))
-        cpus_s = sender.sending / boards[i].clock.core_hz + receiver.received(n_bytes) / boards[h].clock.core_hz
         baud = settings.between(i, h).baud
         if i == h or baud is None:
             return 0.0 if i == h else inf
-        return idle_seconds(n_bytes, boards[h].link_uarts[0], driver, baud, bits_per_byte) + cpus_s
+        sending, receiving = (table.link[boards[end].device.family][driver] for end in (i, h))
+        sender, receiver = (boards[end].link_uarts[0] for end in (i, h))
+        sender_hz, receiver_hz = (boards[end].clock.core_hz for end in (i, h))
+        awakening_s = receiving.sleeping / receiver_hz
+        looks = n_bytes, receiver, driver, baud, bits_per_byte, awakening_s
+        return (
+            idle_seconds(*looks)
+            + sleeping_share(*looks) * awakening_s
+            + pauses_seconds(n_bytes, sender, driver, baud, bits_per_byte, sending.restarting / sender_hz)
+            + sending.sending / sender_hz
+            + receiving.receiving / receiver_hz
+        )
 
     return by_size(out_bytes, lambda n_bytes: tuple(tuple(seconds(n_bytes, i, h) for h in numbers) for i in numbers))
 

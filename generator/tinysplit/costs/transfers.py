@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import inf
 
 from tinysplit.boards.board import Board, Uart, board_title, check_baud
-from tinysplit.boards.link_driver import LinkDriver, check_rate
+from tinysplit.boards.link_driver import LinkDriver, check_rate, usual_driving
 from tinysplit.boards.link_rates import agree, tolerance
 from tinysplit.common.alignment import aligned
 from tinysplit.common.choices import InputSource
@@ -14,6 +14,7 @@ from tinysplit.common.protocol_limits import (
     DONE_BYTES,
     ERROR_BYTES,
     FRAME_OVERHEAD_BYTES,
+    LINK_HEADER_BYTES,
     LINK_REPLY_BYTES,
     LOAD_BYTES,
     LOAD_OFFSET_BYTES,
@@ -29,6 +30,8 @@ from tinysplit.settings.boards_and_links import BAUD, LINK
 from tinysplit.settings.setting import either
 from tinysplit.timing.handoff import TICK_S
 from tinysplit.timing.topology import Links, Pair, Table, pair_of
+
+UART_BYTES = 2  # that it has when DMA has moved its last one: in its shift register, and before that
 
 
 def wire_seconds(n_bytes: int, sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
@@ -46,18 +49,65 @@ def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -
 
 
 def idle_seconds(
-    n_bytes: int, receiver: Uart, driver: LinkDriver, baud: int, bits_per_byte: int = BITS_PER_BYTE
+    n_bytes: int,
+    receiver: Uart,
+    driver: LinkDriver,
+    baud: int,
+    bits_per_byte: int = BITS_PER_BYTE,
+    awakening_s: float = 0.0,
 ) -> float:
     """Return the seconds, on average, from the last bit of a tensor until the receiver looks at it.
 
-    DMA, and a FIFO that is not half full, tell the core of the end when the line was idle for a byte. A board that
-    waits, and at a tick finds the end of the last frame near, stays awake and sees it at once: half of the frames that
-    are longer than a tick.
+    DMA, and a FIFO that is not half full, tell a core that sleeps of the end when the line was idle for a byte.
     """
-    looks_at_once = driver.facts.polls or driver.facts.hears_bytes(receiver)
     byte_s = bits_per_byte / receiver.actual_baud(baud)
-    frame_s = byte_s * line_bytes_of(last_frame_of(n_bytes))
-    return 0.0 if looks_at_once else byte_s * (1 - min(1.0, frame_s / TICK_S) / 2)
+    return byte_s * sleeping_share(n_bytes, receiver, driver, baud, bits_per_byte, awakening_s)
+
+
+def sleeping_share(
+    n_bytes: int,
+    receiver: Uart,
+    driver: LinkDriver,
+    baud: int,
+    bits_per_byte: int = BITS_PER_BYTE,
+    awakening_s: float = 0.0,
+) -> float:
+    """Return the share of tensors of this size at whose end a waiting receiver sleeps.
+
+    An interrupt of the driver, or a tick, that finds a frame under way keeps it awake until the end; where these fall
+    is by chance. Nothing is gained in the last `awakening_s`, which it takes to look at the frame's begin. Without DMA,
+    half of the frames that are longer than a tick end while it sleeps.
+    """
+    if driver.facts.polls or driver.facts.hears_bytes(receiver):
+        return 0.0
+    line_bytes, byte_s = line_bytes_of(last_frame_of(n_bytes)), bits_per_byte / receiver.actual_baud(baud)
+    if not driver.facts.uses_dma:
+        return 1 - min(1.0, line_bytes * byte_s / TICK_S) / 2
+    found_bytes = max(0.0, line_bytes - LINK_HEADER_BYTES - awakening_s / byte_s)
+    ring_interrupts, ticks = found_bytes / (usual_driving(driver).ring_bytes / 2), found_bytes * byte_s / TICK_S
+    return max(0.0, 1 - ring_interrupts) * max(0.0, 1 - ticks)
+
+
+def pauses_seconds(
+    n_bytes: int, sender: Uart, driver: LinkDriver, baud: int, bits_per_byte: int, restart_s: float
+) -> float:
+    """Return the seconds for which the line of a tensor is idle between chunks.
+
+    The next one begins `restart_s` after DMA has moved the last byte of one, when the UART still has two of them.
+    """
+    if not driver.facts.uses_dma:
+        return 0.0
+    return chunks_of(n_bytes, driver) * max(0.0, restart_s - hidden_seconds(sender, baud, bits_per_byte))
+
+
+def chunks_of(n_bytes: int, driver: LinkDriver) -> float:
+    """Return the chunks of a tensor and its frames, of which the last one is a part."""
+    return line_bytes_of(n_bytes) / usual_driving(driver).chunk_bytes
+
+
+def hidden_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -> float:
+    """Return the seconds of the bytes that a UART still has when DMA has moved its last one."""
+    return UART_BYTES * bits_per_byte / sender.actual_baud(baud)
 
 
 def link_seconds(

@@ -11,7 +11,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 from tinysplit.boards.device_identity import DeviceIdentity
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
-from tinysplit.common.protocol_limits import frames_of, last_frame_of
+from tinysplit.common.protocol_limits import frames_of
 from tinysplit.kernels.messages import MessageCycles
 from tinysplit.network.layers.add import Add
 from tinysplit.network.layers.average_pool import AveragePool
@@ -166,18 +166,14 @@ class HandoffCosts(FileModel):
 class LinkCycles(FileModel):
     """Cycles of a core between the bits of a tensor on a link and those of its acknowledgement.
 
-    At the sender; at the receiver, there also for each byte of the last frame, and for the check of a tensor of several
-    frames.
+    At the sender; at the receiver, and what is more there of a tensor that it takes as a whole, as it sleeps until the
+    end (`sleeping`); from the end of one chunk that the sender's DMA moves until the next one begins (`restarting`).
     """
 
     sending: NonNegativeFloat
     receiving: NonNegativeFloat
-    last_frame: NonNegativeFloat
-    joining: NonNegativeFloat
-
-    def received(self, n_bytes: int) -> float:
-        """Return the cycles at the receiver of a tensor."""
-        return self.receiving + self.last_frame * last_frame_of(n_bytes) + self.joining * (frames_of(n_bytes) > 1)
+    sleeping: NonNegativeFloat = 0.0
+    restarting: NonNegativeFloat = 0.0
 
 
 class MeasuredCurrents(FileModel):

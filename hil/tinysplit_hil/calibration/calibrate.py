@@ -50,8 +50,9 @@ LINKED_BOARDS = (  # of each family
     *("stm32f103ze", "nucleo_f303re", "nucleo_f401re", "nucleo_f767zi", "nucleo_g071rb", "nucleo_g474re"),
     *("nucleo_h743zi", "nucleo_l452re", "nucleo_u575zi_q"),
 )
-SMALL_BOARDS = (  # with too little memory, or one UART, for all but links
+LINKED_ALONE = (  # with too little memory, or one UART, or costs of relatives, for all but links
     *("nucleo_c031c6", "nucleo_f072rb", "nucleo_l073rz", "nucleo_wb55rg"),
+    *("nucleo_h563zi", "nucleo_l552ze_q", "nucleo_wl55jc"),
 )
 # STM32C0, F0 and L0 have those of the STM32G0, of similar cores and the same drivers, G4 and WB the waits of the L4.
 BY_FAMILY = ("link", "handoff", "firmware", "code_waits")
@@ -223,9 +224,9 @@ def _code_costs() -> CodeCosts:
 def _other_costs(table: CycleTable, request: CalibrationRequest, messages: Console) -> dict[str, Any]:
     """Return the other parts of the cost table, by their keys; what is measured is planned by the costs of `table`."""
     boards = [load_board(name) for name in LINKED_BOARDS]
-    small = [load_board(name) for name in SMALL_BOARDS]
+    linked = [*boards, *(load_board(name) for name in LINKED_ALONE)]
     measured: dict[OtherCosts, tuple[str, Callable[[], Any]]] = {
-        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(table, [*boards, *small]))),
+        OtherCosts.LINKS: ("link", lambda: fit_links(measure_links(table, linked))),
         OtherCosts.HAND_OFFS: (
             "handoff",
             lambda: {

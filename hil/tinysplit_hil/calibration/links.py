@@ -1,8 +1,9 @@
 """Cycles that both ends add to a transfer on a link: what its time is longer than the bits on the wire.
 
-Tensors of one frame and of two cross a link between boards of a family, and of this and the next, each whole, with each
-driver: both ends add their cycles, whatever the other one is. The layers before them take longer than the reply to
-START, whose interrupts would lengthen the transfer.
+Tensors of three sizes cross a link to and fro, each whole, with each driver, between a board of each family and
+`PARTNER`: both ends add their cycles, whatever the other one is. The layers before them take longer than the reply to
+START, whose interrupts would lengthen the transfer. It differs from run to run where the DMA's ring interrupts, and so
+whether the receiver of a short tensor sleeps at its end: most do, so that the upper quartile tells what that takes.
 """
 
 import tempfile
@@ -10,75 +11,115 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from statistics import median
 
 import numpy as np
 from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board
+from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, usual_driving
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.interrupts.pool import process_pool
-from tinysplit.common.protocol_limits import frames_of, last_frame_of
+from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
-from tinysplit.costs.transfers import link_seconds
+from tinysplit.costs.transfers import chunks_of, hidden_seconds, idle_seconds, sleeping_share, wire_seconds
 from tinysplit.kernels.cost_table import CycleTable, LinkCycles
+from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit_hil.calibration.handoffs import COPYING
-from tinysplit_hil.measure.measure import measure
+from tinysplit_hil.measure.measure import CutTime, measure
 from tinysplit_hil.rig.rig import open_rig
 
+PARTNER = "nucleo_g0b1re"
 SIDE = 8  # maps of 64 values
-WIDE = 32  # channels before the tensor
-SIZES = ((4, 3), (2, 4), (1, 1), (1, 7), (1, 29), (1, 61))  # stride to the tensor, its channels: 12 to 3904 bytes
+SIZES = ((1, 24), (1, 8), (2, 3))  # stride to a tensor, its channels: 1536, 512 and 48 bytes
+WIDE = 16  # channels of the layers between
+HZ_OF_LAYER = 100e6  # clock for which one more of them keeps a board busy until its reply has left
+SAMPLES = 16
+UPPER = 0.75  # quantile
 DIGITS = 3
 
 
 @dataclass(frozen=True)
-class TransferExcess:
-    """Seconds of a transfer beyond those of its bits and its copies."""
+class Transfer:
+    """A tensor on a link, which crossed it in these `times` in seconds."""
 
     sender: Board
     receiver: Board
     driver: LinkDriver
+    baud: int
     n_bytes: int
-    seconds: float
+    times: tuple[float, ...]
+
+    @property
+    def is_short(self) -> bool:
+        """Whether the receiver may sleep at the end, where DMA moves the bytes."""
+        uart = self.receiver.link_uarts[0]
+        return self.driver.facts.uses_dma and sleeping_share(self.n_bytes, uart, self.driver, self.baud) > 0
+
+    @property
+    def seconds(self) -> float:
+        """The mean time; of short tensors that of receivers that sleep."""
+        return float(np.quantile(self.times, UPPER) if self.is_short else np.mean(self.times))
+
+    @property
+    def excess_s(self) -> float:
+        """Seconds beyond those of the bits and the copies."""
+        sent, received = self.sender.link_uarts[0], self.receiver.link_uarts[0]
+        idle_s = idle_seconds(self.n_bytes, received, self.driver, self.baud)
+        if self.is_short:
+            idle_s = BITS_PER_BYTE / received.actual_baud(self.baud)
+        copies_s = sum(COPYING * self.n_bytes / board.clock.core_hz for board in (self.sender, self.receiver))
+        return self.seconds - wire_seconds(self.n_bytes, sent, self.baud) - idle_s - copies_s
 
 
-def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[TransferExcess]:
-    """Return transfers of all sizes between two of the `boards`, one of each family."""
-    pairs = [*zip(boards, boards, strict=True), *zip(boards, (*boards[1:], boards[0]), strict=True)]
-    cases = [(table, driver, *pair, size) for driver, pair, size in product(LinkDriver, pairs, SIZES)]
+def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[Transfer]:
+    """Return transfers of all sizes, both ways, between each of the `boards`, one of each family, and `PARTNER`."""
+    partner = load_board(PARTNER)
+    cases = [(table, driver, (board, partner)) for driver, board in product(LinkDriver, boards)]
     with process_pool() as pool:
-        return [*pool.results(_measure, *zip(*cases, strict=True))]
+        return [transfer for each in pool.results(_measure, *zip(*cases, strict=True)) for transfer in each]
 
 
-def _measure(
-    table: CycleTable, driver: LinkDriver, sender: Board, receiver: Board, size: tuple[int, int]
-) -> TransferExcess:
-    stride, channels = size
-    net = NetworkBuilder("link", Shape(SIDE, SIDE, 4)).conv(WIDE).conv(WIDE).conv(channels, stride=stride)
-    quantized, x = quantize_randomly(net.conv(1).graph(), 8)
-    boards = sender, receiver
+def to_and_fro(boards: Sequence[Board]) -> tuple[Graph, tuple[int, ...]]:
+    """Return a network whose tensors of all sizes cross from the first board to the second and back; its assignment."""
+    net, assignment = NetworkBuilder("links", Shape(SIDE, SIDE, 4)), []
+    for stride, channels in SIZES:
+        for number, board in enumerate(boards):
+            n_busy = 1 + int(board.clock.core_hz // HZ_OF_LAYER)
+            for index in range(n_busy):
+                net = net.conv(WIDE, stride=stride if index == number == 0 else 1)
+            net = net.conv(channels)
+            assignment += [number] * (n_busy + 1)
+    return net.conv(1).graph(), (*assignment, 0)
+
+
+def _measure(table: CycleTable, driver: LinkDriver, boards: tuple[Board, Board]) -> list[Transfer]:
+    graph, assignment = to_and_fro(boards)
+    quantized, x = quantize_randomly(graph, 8)
     rates = (usual_driving(driver).highest_baud(board, board.link_uarts[0]) for board in boards)
     baud = min(driver.facts.calibration_baud, *rates)
     settings = CostSettings(baud=baud, hand_off=HandOffMode.WHOLE, link_driver=driver)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "out"
-        project, _ = plan_network(table, quantized, boards, (0, 0, 0, 1), settings).build(folder)
+        project, _ = plan_network(table, quantized, boards, assignment, settings).build(folder)
         with open_rig(VIRTUAL, project, folder) as rig:
-            measured = measure(project, rig, x[:1])
-    n_bytes = project.cuts[0].payload_bytes
-    copies_s = sum(COPYING * n_bytes / board.clock.core_hz for board in boards)
-    wire_s = link_seconds(n_bytes, (sender.link_uarts[0], receiver.link_uarts[0]), driver, baud)
-    return TransferExcess(sender, receiver, driver, n_bytes, measured.cuts[0].seconds.mean - wire_s - copies_s)
+            measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
+    return [_transfer(boards, driver, baud, time) for time in measured.cuts]
 
 
-def fit_links(transfers: Sequence[TransferExcess]) -> dict[str, dict[str, LinkCycles]]:
-    """Return the cycles at both ends that fit the measurements best, by family and driver."""
+def _transfer(boards: tuple[Board, Board], driver: LinkDriver, baud: int, time: CutTime) -> Transfer:
+    sender, receiver = (boards[number - 1] for number in (time.cut.from_board, time.cut.to_board))
+    return Transfer(sender, receiver, driver, baud, time.cut.payload_bytes, tuple(time.seconds.values))
+
+
+def fit_links(transfers: Sequence[Transfer]) -> dict[str, dict[str, LinkCycles]]:
+    """Return the cycles at both ends that fit the times of transfers best, by family and driver."""
     by_driver = {
         driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in LinkDriver
     }
@@ -88,23 +129,40 @@ def fit_links(transfers: Sequence[TransferExcess]) -> dict[str, dict[str, LinkCy
     }
 
 
-def _fit(transfers: Sequence[TransferExcess]) -> dict[str, LinkCycles]:
-    families = sorted({transfer.sender.device.family for transfer in transfers})
-    names = [(family, part) for family in families for part in ("sending", "receiving", "last_frame", "joining")]
-    rows = np.zeros((len(transfers), len(names)))
-    for row, transfer in zip(rows, transfers, strict=True):
+def _fit(transfers: Sequence[Transfer]) -> dict[str, LinkCycles]:
+    """Return the costs of one driver: those of relative errors of long tensors, and what short ones take beyond them.
+
+    Of how soon a core restarts DMA the times tell nothing while the UART has bytes: it is not taken for sooner.
+    """
+    families = sorted({board.device.family for each in transfers for board in (each.sender, each.receiver)})
+    names = [(family, part) for family in families for part in ("sending", "receiving", "restarting")]
+    rows = np.array([[_seconds_of_cycles(transfer).get(name, 0.0) for name in names] for transfer in transfers])
+    weights = np.array([0.0 if transfer.is_short else 1 / transfer.seconds for transfer in transfers])
+    excess_s = np.array([transfer.excess_s for transfer in transfers])
+    fitted, _ = nnls(rows * weights[:, None], excess_s * weights)
+    cycles: dict[tuple[str, str], list[float]] = {name: [cost] for name, cost in zip(names, fitted, strict=True)}
+    for transfer, beyond_s in zip(transfers, excess_s - rows @ fitted, strict=True):
         sender, receiver = transfer.sender, transfer.receiver
-        row[names.index((sender.device.family, "sending"))] = 1 / sender.clock.core_hz
-        row[names.index((receiver.device.family, "receiving"))] = 1 / receiver.clock.core_hz
-        row[names.index((receiver.device.family, "last_frame"))] = (
-            last_frame_of(transfer.n_bytes) / receiver.clock.core_hz
-        )
-        row[names.index((receiver.device.family, "joining"))] = (
-            frames_of(transfer.n_bytes) > 1
-        ) / receiver.clock.core_hz
-    fitted, _ = nnls(rows, np.array([transfer.seconds for transfer in transfers]))
-    costs = {name: float(f"{cost:.{DIGITS}g}") for name, cost in zip(names, fitted, strict=True)}
+        if transfer.is_short:
+            slept = max(0.0, beyond_s) * receiver.clock.core_hz
+            cycles.setdefault((receiver.device.family, "sleeping"), []).append(slept)
+        elif transfer.driver.facts.uses_dma:
+            hidden_s = hidden_seconds(sender.link_uarts[0], transfer.baud)
+            name = sender.device.family, "restarting"
+            cycles[name] = [fitted[names.index(name)] + hidden_s * sender.clock.core_hz]
+    costs = {name: float(f"{median(values):.{DIGITS}g}") for name, values in cycles.items()}
     return {
         family: LinkCycles(**{part: cost for (own, part), cost in costs.items() if own == family})
         for family in families
+    }
+
+
+def _seconds_of_cycles(transfer: Transfer) -> dict[tuple[str, str], float]:
+    """Return the seconds of one cycle of each cost of a transfer, by family and part."""
+    sender, receiver, driver = transfer.sender, transfer.receiver, transfer.driver
+    chunks = chunks_of(transfer.n_bytes, driver) if driver.facts.uses_dma else 0.0
+    return {
+        (sender.device.family, "sending"): 1 / sender.clock.core_hz,
+        (receiver.device.family, "receiving"): 1 / receiver.clock.core_hz,
+        (sender.device.family, "restarting"): chunks / sender.clock.core_hz,
     }
