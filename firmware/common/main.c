@@ -46,14 +46,16 @@ int main(void) {
  * with those that interrupt it.
  */
 void SysTick_Handler(void) {
+  uint32_t lock = interrupts_lock();
   uint32_t start = cycle_counter_low();
   uint32_t links = times_link_ticks;
+  interrupts_unlock(lock);
   ticker_ms++;
   stack_check();
   (void)cycle_counter_now();
   host_tick();
   transfers_tick();
-  uint32_t lock = interrupts_lock(); /* what becomes busy after the test finds the ticker stopped */
+  lock = interrupts_lock(); /* what becomes busy after the test finds the ticker stopped */
   bool are_links_busy = transfers_are_busy();
   if (!run_needs_ticker() && !host_is_busy() && !are_links_busy) ticker_stop();
   if (are_links_busy) times_link_ticks = links + (cycle_counter_low() - start);

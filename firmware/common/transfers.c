@@ -206,7 +206,7 @@ static const network_transfer_t *transfer_of(uint8_t channel) {
 }
 
 /* Of so many bytes on a link. */
-static uint64_t ticks_of(uint32_t link, uint32_t bytes) {
+__attribute__((noinline)) static uint64_t ticks_of(uint32_t link, uint32_t bytes) {
   uint64_t bits = (uint64_t)bytes * LINK_BITS_PER_BYTE;
   return bits * cycle_counter_hz(clock_core_hz) / board_links[link].settings->baud;
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "board.h"
 #include "clock_source.h"
 #include "cycle_counter.h"
 #include "interrupts.h"
@@ -105,8 +106,9 @@ static uint32_t memory_setting(void) { return FLASH->ACR & ACR_MASK; }
 static void switch_caches(uint32_t setting) { (void)setting; /* bits of FLASH_ACR */ }
 #endif
 
-/* Divides the clock of the core by 16, so that it needs no wait state, and returns the register before; not for a WB or
- * WL, whose flash belongs to two cores.
+/* The divider of the core's clock: by 16, it needs no wait state. From and to more than 80 MHz it is 2 for a microsecond
+ * (RM0432, RM0440). Not for WB and WL, whose flash belongs to two cores, and F0, F1 and F3, whose wait states follow the
+ * clock before it.
  */
 #if defined(RCC_D1CFGR_D1CPRE_Pos)
 #define DIVIDER RCC->D1CFGR
@@ -118,13 +120,30 @@ static void switch_caches(uint32_t setting) { (void)setting; /* bits of FLASH_AC
 #define DIVIDER RCC->CFGR
 #define DIVIDER_POS RCC_CFGR_HPRE_Pos
 #endif
-#define SWITCH_READS 16u /* in which a new divider takes effect (RM0368, RCC_CFGR) */
+#define SWITCH_READS 500u /* longer than a microsecond, and than 16 cycles of the bus (RM0368, RCC_CFGR) */
 
-static uint32_t divide_clock(void) {
-  uint32_t before = DIVIDER;
-  DIVIDER = (before & ~(15u << DIVIDER_POS)) | clock_ahb_field(16u) << DIVIDER_POS;
+static void set_divider(uint32_t value) {
+  DIVIDER = value;
   for (uint32_t i = 0; i < SWITCH_READS; i++) (void)DIVIDER;
+}
+
+static uint32_t divided_by(uint32_t before, uint32_t divider) {
+  return (before & ~(15u << DIVIDER_POS)) | clock_ahb_field(divider) << DIVIDER_POS;
+}
+
+/* What the UART of the host still has leaves first; what comes meanwhile is lost, and asked for again. */
+static uint32_t divide_clock(void) {
+  while (uart_is_sending(&board_host_uart.uart)) {
+  }
+  uint32_t before = DIVIDER;
+  set_divider(divided_by(before, 2u));
+  set_divider(divided_by(before, 16u));
   return before;
+}
+
+static void restore_clock(uint32_t before) {
+  set_divider(divided_by(before, 2u));
+  DIVIDER = before;
 }
 
 static void set_memory(uint32_t setting) {
@@ -229,7 +248,7 @@ static uint32_t measure(const request_t *request, uint32_t setting) {
   uint32_t found = answer_of(piece, request);
   enable_again(enabled);
   set_memory(before);
-  if (is_slow) DIVIDER = divider;
+  if (is_slow) restore_clock(divider);
   return found;
 }
 

@@ -51,8 +51,6 @@ class SimulatedBoard:
         self._hears_bytes = bool(self._parts.hears_bytes) and self._parts.hears_bytes[device]
         if self._parts.tick_shares:
             self._times.tick_share = self._parts.tick_shares[device]
-        # Of layers: the millisecond interrupt of links, which are busy all the time where layers are divided.
-        self._stretch = 1 + self._times.tick_share * self._is_distributed
         self.index = self._number = 0  # of the inference: of this pipeline, and of all inputs
         self._step = self.steps[0]
         self._sent_s: dict[int, float] = {}  # of the driver's work for streamed tensors, done while rows were computed
@@ -200,7 +198,7 @@ class SimulatedBoard:
 
     def _run(self, step: BoardStep) -> Process:
         if step.rows is None:
-            yield from self._work(step.seconds * self._stretch, Activity.LAYER)
+            yield from self._work(step.seconds, Activity.LAYER)
         else:
             run = RowByRow(self._program, step, step.rows, self.ports.receivers, self.ports.senders)
             self._sent_s[step.rows.gives] = yield from run.on(self)

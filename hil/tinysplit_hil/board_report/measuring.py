@@ -42,7 +42,9 @@ _CACHE_BITS = {  # report.c: prefetch and caches
     "stm32u5": 0x200,
 }
 
-_SHARED_FLASH = frozenset({"stm32wb", "stm32wl"})  # with a second core, whose clock would be divided, too
+# Their clock is not divided: of WB and WL it would be that of a second core, too; wait states of F0, F1 and F3 follow
+# the clock before the divider (RM0091, RM0008, RM0316).
+_WHOLE_CLOCK = frozenset({"stm32wb", "stm32wl", "stm32f0", "stm32f1", "stm32f3"})
 
 Cycles = tuple[int, ...]  # of all loops, with each setting
 
@@ -99,7 +101,7 @@ def _settings(board: Board) -> tuple[Setting, ...]:
     file = read_board_file(board.name)
     most = len(wait_state_limits(file.part, file.corrections)) - 1
     own = board.clock.flash_wait_states
-    least = own if board.device.family in _SHARED_FLASH else 0
+    least = own if board.device.family in _WHOLE_CLOCK else 0
     every = sorted(range(least, max(own, most) + 1), key=lambda wait_states: wait_states != own)
     settings = product(every, (True, False))
     return tuple(Setting(wait_states=each, has_caches=has_caches) for each, has_caches in islice(settings, MOST_WORDS))
