@@ -120,6 +120,11 @@ static void switch_caches(uint32_t setting) { (void)setting; /* bits of FLASH_AC
 #define DIVIDER RCC->CFGR
 #define DIVIDER_POS RCC_CFGR_HPRE_Pos
 #endif
+static void wait_until_sent(const uart_t *uart) {
+  while (!(uart_status(uart->registers) & UART_SENT)) {
+  }
+}
+
 #define SWITCH_READS 500u /* longer than a microsecond, and than 16 cycles of the bus (RM0368, RCC_CFGR) */
 
 static void set_divider(uint32_t value) {
@@ -133,8 +138,7 @@ static uint32_t divided_by(uint32_t before, uint32_t divider) {
 
 /* What the UART of the host still has leaves first; what comes meanwhile is lost, and asked for again. */
 static uint32_t divide_clock(void) {
-  while (uart_is_sending(&board_host_uart.uart)) {
-  }
+  wait_until_sent(&board_host_uart.uart);
   uint32_t before = DIVIDER;
   set_divider(divided_by(before, 2u));
   set_divider(divided_by(before, 16u));
@@ -182,11 +186,6 @@ static void begin_uart(uint32_t baud) {
   uart_begin(&report_uart, report_uart.clock_hz, 0, 0);
 }
 
-static void wait_until_sent(void) {
-  while (!(uart_status(report_uart.registers) & UART_SENT)) {
-  }
-}
-
 /* With `requests` (USART_CR3_DMAT) DMA sends within the piece, which takes longer than the bytes, else behind it. */
 static uint32_t cycles_with_dma(report_piece_t piece, uint32_t loops, uint32_t requests) {
   begin_uart(report_dma_baud);
@@ -199,7 +198,7 @@ static uint32_t cycles_with_dma(report_piece_t piece, uint32_t loops, uint32_t r
   report_uart.registers->CR3 |= USART_CR3_DMAT;
   while (!dma_take_complete(&report_dma)) {
   }
-  wait_until_sent();
+  wait_until_sent(&report_uart);
   report_uart.registers->CR1 = 0;
   return cycles;
 }
@@ -273,11 +272,11 @@ static uint32_t wake_up(uint32_t loops) {
 
 static uint32_t send_bytes(uint32_t loops) {
   begin_uart(report_baud);
-  wait_until_sent();
+  wait_until_sent(&report_uart);
   uint32_t start = cycle_counter_low();
   for (uint32_t i = 0; i < loops; i++) {
     uart_put(report_uart.registers, 0);
-    wait_until_sent();
+    wait_until_sent(&report_uart);
   }
   uint32_t cycles = cycle_counter_low() - start;
   report_uart.registers->CR1 = 0;
