@@ -110,7 +110,7 @@ def test_a_program_that_does_not_fit_fails_whatever_was_predicted() -> None:
 def test_built_programs_are_as_predicted(names: tuple[str, ...]) -> None:
     project, folder = shared_example(*names)
     for own in BuildReport.read(project, folder).boards:
-        assert own.board.predicted_flash_bytes == pytest.approx(own.sizes.flash.used_bytes, rel=0.02)
+        assert own.board.predicted_flash_bytes == pytest.approx(own.sizes.flash.used_bytes, rel=0.01)
         assert own.board.predicted_ram_bytes == pytest.approx(own.sizes.ram_bytes, abs=64)
 
 
