@@ -118,7 +118,9 @@ def test_a_receiver_that_needs_no_idle_line_looks_at_once() -> None:
     g0, f4 = (board.link_uarts[0] for board in boards("nucleo_g071rb", "nucleo_f401re"))  # with and without FIFO
     one_way = 10 * 115 / g0.actual_baud(4_000_000)
     ticks = 10 * 115 / 4_000_000 / 0.001  # in a frame, of which a half finds its end near
-    by_dma = (1 - 104 / 128) * (1 - ticks * 104 / 115)  # where the ring does not interrupt behind the header, either
+    by_dma = (1 - 104 / 128) * (
+        1 - ticks * 104 / 115 / 2
+    )  # where the ring does not interrupt behind the header, either
     missed = 1 - ticks / 2
     for receiver, driver, idle_bytes, slow in (
         (g0, LinkDriver.POLLING, 0, 0),

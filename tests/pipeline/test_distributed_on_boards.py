@@ -82,7 +82,7 @@ def check_times_of_parts(report: MeasureReport) -> None:
         least = 0.9 if board == project.slowest.output_board else 0.0
         assert least < sum(row.seconds for row in own) / i_s < 1.05
         of_layers = sum(row.computing_s for row in own) / report.board_l_s(board)
-        assert 0.6 < of_layers < 1.03  # the records of layers have the interrupts of links as well
+        assert 0.6 < of_layers < 1.05  # steps of parts of a millisecond begin and end outside the layers' clock
         assert sum(row.transfers_s for row in own) > 0
 
 

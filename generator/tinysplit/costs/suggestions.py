@@ -12,7 +12,7 @@ from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.network.graph import Graph
-from tinysplit.settings.costs import OPTIMIZE
+from tinysplit.settings.costs import MAX_FLASH, OPTIMIZE
 from tinysplit.split import clock
 from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import DeviceLimits, Objective, Problem
@@ -27,7 +27,7 @@ MORE_BOARDS = 3  # of one type, at most
 def sufficient_changes(table: CycleTable, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
     """Return a clause that lists sufficient changes; empty if none is found within `CHANGES_LIMIT_S` seconds."""
     search = _ChangeSearch(table, graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
-    found = [*search.smaller_kernels(), *search.more_boards(), *search.more_memory()]
+    found = dict.fromkeys([*search.smaller_kernels(), *search.more_boards(), *search.more_memory()])
     return f"; sufficient: {', or '.join(found)}" if found else ""
 
 
@@ -56,7 +56,10 @@ class _ChangeSearch:
                     break
 
     def more_memory(self) -> Iterator[str]:
-        """Yield the least additional flash (KB) or RAM (bytes) on each single board; both if neither is sufficient."""
+        """Yield the least additional flash (KB) or RAM (bytes) on each single board; both if neither is sufficient.
+
+        Where the user has limited the flash, the limit that is sufficient takes the place of flash.
+        """
         problem = make_problem(self.table, self.graph, self.boards, self.settings)
         everything = sum(max(layer.flash_bytes) + max(layer.ram_bytes) for layer in problem.layers)
         for device, limits in enumerate(problem.devices):
@@ -64,7 +67,7 @@ class _ChangeSearch:
             flash_kb = self._least_more(problem, device, _FLASH, everything)
             ram_words = self._least_more(problem, device, _RAM, everything)
             if flash_kb:
-                yield f"{_flash(flash_kb)} {on_board}"
+                yield self._flash(device, flash_kb, f" {on_board}")
             if ram_words:
                 yield f"{_ram(ram_words)} {on_board}"
             if not flash_kb and not ram_words:
@@ -72,7 +75,14 @@ class _ChangeSearch:
                 ram_words = self._least_more(roomy, device, _RAM, everything)
                 flash_kb = self._least_more(_RAM.grown(problem, device, ram_words), device, _FLASH, everything)
                 if ram_words and flash_kb:
-                    yield f"{_flash(flash_kb)} and {_ram(ram_words)} {on_board}"
+                    yield f"{self._flash(device, flash_kb)} and {_ram(ram_words)} {on_board}"
+
+    def _flash(self, device: int, more_kb: int, on_board: str = "") -> str:
+        limit_bytes = self.settings.max_flash_bytes
+        enough_bytes = (limit_bytes or 0) + more_kb * KB
+        if limit_bytes is None or enough_bytes > self.boards[device].device.flash.size_bytes:
+            return f"{more_kb} KB more flash{on_board}"
+        return MAX_FLASH(enough_bytes)
 
     def _with_more(self, name: str, count: int) -> Split | None:
         boards = (*self.boards, *(load_board(name),) * count)
@@ -135,10 +145,6 @@ _RAM = _Memory(
     used=lambda split: split.figures.ram_bytes,
     larger=lambda limits, n_bytes: replace(limits, ram_bytes=limits.ram_bytes + n_bytes),
 )
-
-
-def _flash(units: int) -> str:
-    return f"{units} KB more flash"
 
 
 def _ram(units: int) -> str:

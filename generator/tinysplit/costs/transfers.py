@@ -74,18 +74,18 @@ def sleeping_share(
 ) -> float:
     """Return the share of tensors of this size at whose end a waiting receiver sleeps.
 
-    An interrupt of the driver, or a tick, that finds a frame under way keeps it awake until the end; where these fall
-    is by chance. Nothing is gained in the last `awakening_s`, which it takes to look at the frame's begin. Without DMA,
-    half of the frames that are longer than a tick end while it sleeps.
+    An interrupt of the driver, or a tick, that finds a frame's end near keeps it awake until then; where these fall is
+    by chance. Nothing is gained in the last `awakening_s`, which it takes to look at the frame's begin. Half of the
+    frames that are longer than a tick, and meet no other interrupt, end while it sleeps.
     """
     if driver.facts.polls or driver.facts.hears_bytes(receiver):
         return 0.0
     line_bytes, byte_s = line_bytes_of(last_frame_of(n_bytes)), bits_per_byte / receiver.actual_baud(baud)
-    if not driver.facts.uses_dma:
-        return 1 - min(1.0, line_bytes * byte_s / TICK_S) / 2
-    found_bytes = max(0.0, line_bytes - LINK_HEADER_BYTES - awakening_s / byte_s)
-    ring_interrupts, ticks = found_bytes / (usual_driving(driver).ring_bytes / 2), found_bytes * byte_s / TICK_S
-    return max(0.0, 1 - ring_interrupts) * max(0.0, 1 - ticks)
+    found_bytes, ring_interrupts = line_bytes, 0.0
+    if driver.facts.uses_dma:
+        found_bytes = max(0.0, line_bytes - LINK_HEADER_BYTES - awakening_s / byte_s)
+        ring_interrupts = found_bytes / (usual_driving(driver).ring_bytes / 2)
+    return max(0.0, 1 - ring_interrupts) * (1 - min(1.0, found_bytes * byte_s / TICK_S) / 2)
 
 
 def pauses_seconds(

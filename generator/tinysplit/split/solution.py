@@ -16,6 +16,7 @@ from tinysplit.timing.figures import PowerFigures, Timing
 from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.topology import Cut
 
+ROUNDING = 1e-9  # relative error of sums of times
 GIVEN = "given"  # in place of a solver: the assignment was not searched for
 
 
@@ -172,13 +173,15 @@ class Split:
 
     @property
     def gap(self) -> float:
-        """Optimality gap: relative distance of the lower bound from what the search knew of the split; 0 if proved."""
-        return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
+        """Optimality gap: relative distance of the lower bound from the value; 0 where the search knew of none."""
+        if self.lower_bound >= self.objective * (1 - ROUNDING):
+            return 0.0
+        return max(0.0, 1 - self.lower_bound / self.value)
 
     @property
     def proved(self) -> bool:
         """Whether the split is optimal by what the search knew, up to rounding errors; not if layers may be divided."""
-        return not self.among_options and self.lower_bound >= self.objective * (1 - 1e-9)
+        return not self.among_options and self.lower_bound >= self.objective * (1 - ROUNDING)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:
