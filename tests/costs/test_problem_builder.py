@@ -118,17 +118,15 @@ def test_a_receiver_that_needs_no_idle_line_looks_at_once() -> None:
     g0, f4 = (board.link_uarts[0] for board in boards("nucleo_g071rb", "nucleo_f401re"))  # with and without FIFO
     one_way = 10 * 115 / g0.actual_baud(4_000_000)
     ticks = 10 * 115 / 4_000_000 / 0.001  # in a frame, of which a half finds its end near
-    by_dma = (1 - 104 / 128) * (
-        1 - ticks * 104 / 115 / 2
-    )  # where the ring does not interrupt behind the header, either
+    by_dma = (1 - 104 / 128) * (1 - ticks * 104 / 115 / 2)  # nor does the ring interrupt behind the header
     missed = 1 - ticks / 2
     for receiver, driver, idle_bytes, slow in (
         (g0, LinkDriver.POLLING, 0, 0),
         (g0, LinkDriver.INTERRUPT, missed, 0.5),
-        (g0, LinkDriver.DMA, by_dma, 0),
+        (g0, LinkDriver.DMA, by_dma, (1 - 104 / 128) / 2),
         (f4, LinkDriver.POLLING, 0, 0),
         (f4, LinkDriver.INTERRUPT, 0, 0),
-        (f4, LinkDriver.DMA, by_dma, 0),
+        (f4, LinkDriver.DMA, by_dma, (1 - 104 / 128) / 2),
     ):
         expected = one_way + 10 * idle_bytes / receiver.actual_baud(4_000_000)
         assert link_seconds(100, (g0, receiver), driver, 4_000_000) == pytest.approx(expected, rel=1e-9)

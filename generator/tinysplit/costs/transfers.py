@@ -81,7 +81,7 @@ def sleeping_share(
     if driver.facts.polls or driver.facts.hears_bytes(receiver):
         return 0.0
     line_bytes, byte_s = line_bytes_of(last_frame_of(n_bytes)), bits_per_byte / receiver.actual_baud(baud)
-    found_bytes, ring_interrupts = line_bytes, 0.0
+    found_bytes, ring_interrupts = float(line_bytes), 0.0
     if driver.facts.uses_dma:
         found_bytes = max(0.0, line_bytes - LINK_HEADER_BYTES - awakening_s / byte_s)
         ring_interrupts = found_bytes / (usual_driving(driver).ring_bytes / 2)
