@@ -16,7 +16,6 @@ from tinysplit.timing.figures import PowerFigures, Timing
 from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.topology import Cut
 
-ROUNDING = 1e-9  # relative error of sums of times
 GIVEN = "given"  # in place of a solver: the assignment was not searched for
 
 
@@ -173,15 +172,13 @@ class Split:
 
     @property
     def gap(self) -> float:
-        """Optimality gap: relative distance of the lower bound from the value; 0 where the search knew of none."""
-        if self.lower_bound >= self.objective * (1 - ROUNDING):
-            return 0.0
-        return max(0.0, 1 - self.lower_bound / self.value)
+        """Optimality gap: relative distance of the lower bound from what the search knew of the split; 0 if proved."""
+        return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
 
     @property
     def proved(self) -> bool:
         """Whether the split is optimal by what the search knew, up to rounding errors; not if layers may be divided."""
-        return not self.among_options and self.lower_bound >= self.objective * (1 - ROUNDING)
+        return not self.among_options and self.lower_bound >= self.objective * (1 - 1e-9)
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:

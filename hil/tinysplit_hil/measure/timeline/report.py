@@ -49,8 +49,7 @@ class TimelineReport:
         boards = ", ".join(project.board(number).name for number in project.slowest.boards)
         which = "One inference" if best.streamed == 1 else f"The last of {best.streamed} streamed inferences"
         title = f"{which} of {project.model.name} on {boards}"
-        every = {"estimated": estimated, "measured": measured}
-        cases = {case: spans for case, spans in every.items() if spans}  # divided layers have no estimate
+        cases = {"estimated": estimated, "measured": measured}
         return Timeline(title, rows_of(project), cases, max(best.uncertainty_s.values()))
 
     @property
