@@ -4,7 +4,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing import active_children
 from typing import Any, TypeVar
 
@@ -46,12 +46,13 @@ def terminate(pool: ProcessPoolExecutor) -> None:
     """End all processes at once, so that the pool can be shut down.
 
     What it still writes to them would wait for ever: Python before 3.11.5 does not close the pipe that none of them
-    reads any more (gh-94777).
+    reads any more (gh-94777). It is closed first: behind the end of the processes a thread of the pool does so, too.
     """
+    if sys.version_info < (3, 11, 5) and (queue := getattr(pool, "_call_queue", None)):
+        with suppress(OSError):  # that thread was faster
+            queue._reader.close()  # noqa: SLF001
     for process in active_children():
         process.terminate()
-    if sys.version_info < (3, 11, 5) and (queue := getattr(pool, "_call_queue", None)):
-        queue._reader.close()  # noqa: SLF001
 
 
 def _end_on_signals() -> None:
