@@ -6,12 +6,10 @@ apart. The middle one of three boards has no host, which tells what each tensor 
 whole: the time of layers would contain that of streamed rows.
 """
 
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import ceil
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -19,9 +17,7 @@ from scipy.optimize import nnls
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import OVERLAPPING, USUAL_DRIVER, LinkDriver, usual_driving
-from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
-from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.errors import ToolError
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.protocol_limits import LINK_PAYLOAD_BYTES
@@ -31,9 +27,10 @@ from tinysplit.kernels.cost_table import CycleTable, HandoffCosts
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.project.manifest import Project
+from tinysplit_hil.calibration.virtual_boards import on_virtual_boards
 from tinysplit_hil.measure.measure import measure
 from tinysplit_hil.measure.stream import stream
-from tinysplit_hil.rig.rig import Rig, open_rig
+from tinysplit_hil.rig.rig import Rig
 
 BAUD = 2_000_000  # or what the driver keeps up with: the line is never the slowest
 SIDE = 8  # maps of 64 values
@@ -131,22 +128,17 @@ def _measure(table: CycleTable, board: Board, case: _Case) -> HandoffCycles:
     number = int(receives)
     n_layers = busy + 1  # the last of them computes the tensor that is sent, or the output
     assignment = (0,) * receives + (number,) * n_layers + (number + 1,) * sends
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "out"
-        project, _ = plan_network(table, quantized, boards, assignment, settings).build(folder)
-        cycles, tick = _cycles_beside_layers(project, folder, np.repeat(x, SAMPLES, axis=0), board, number + 1)
+    with on_virtual_boards(table, quantized, boards, assignment, settings) as (project, rig):
+        cycles, tick = _cycles_beside_layers(project, rig, np.repeat(x, SAMPLES, axis=0), board, number + 1)
     pixels = SIDE * SIDE
     in_bytes, out_bytes = (0 if receives else sizes.inputs) * pixels, (0 if sends else sizes.outputs) * pixels
     return HandoffCycles(receives, sends, driver, in_bytes, sizes.cut * pixels, out_bytes, cycles, tick)
 
 
-def _cycles_beside_layers(
-    project: Project, folder: Path, x: np.ndarray, board: Board, number: int
-) -> tuple[float, float]:
-    with open_rig(VIRTUAL, project, folder) as rig:
-        measured = measure(project, rig, x[:1])
-        period_s = stream(project, rig, x).period_s
-        tick = _tick_cycles(rig)
+def _cycles_beside_layers(project: Project, rig: Rig, x: np.ndarray, board: Board, number: int) -> tuple[float, float]:
+    measured = measure(project, rig, x[:1])
+    period_s = stream(project, rig, x).period_s
+    tick = _tick_cycles(rig)
     layers_s = sum(time.seconds.mean for time in measured.layers if time.layer.board == number)
     if period_s is None or layers_s < max(cut.estimated_s for cut in project.cuts):
         raise ToolError(f"{board.name}: the link is busy for longer than the layers, which leaves cores waiting")
@@ -167,13 +159,9 @@ def measure_fed_asleep(table: CycleTable, board: Board) -> Iterator[FedAsleep]:
     for channels in FED_ALONE:
         net = NetworkBuilder("waiting", Shape(SIDE, SIDE, channels)).conv(WIDE).conv(WIDE).conv(1)
         quantized, x = quantize_randomly(net.graph(), 8)
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name) / "out"
-            planned = plan_network(table, quantized, (board,), (0,) * len(quantized.layers), CostSettings())
-            project, _ = planned.build(folder)
-            with open_rig(VIRTUAL, project, folder) as rig:
-                measured = measure(project, rig, x[:1])
-                tick = _tick_cycles(rig)
+        with on_virtual_boards(table, quantized, (board,), (0,) * len(quantized.layers)) as (project, rig):
+            measured = measure(project, rig, x[:1])
+            tick = _tick_cycles(rig)
         (activity,) = measured.activities
         beside_s, starting_s = (each - measured.l_s.mean for each in (activity.run_s, measured.i_s.mean))
         hz = board.clock.core_hz
@@ -187,12 +175,8 @@ def measure_taking(table: CycleTable, board: Board) -> float:
     for _ in range(ceil(TAKING_S * board.clock.core_hz / (SIDE * SIDE * channels))):
         net = net.max_pool(1, 1)
     quantized, x = quantize_randomly(net.graph(), 8)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "out"
-        planned = plan_network(table, quantized, (board,), (0,) * len(quantized.layers), CostSettings())
-        project, _ = planned.build(folder)
-        with open_rig(VIRTUAL, project, folder) as rig:
-            layers = [layer.cycles.mean for layer in measure(project, rig, x[:1]).layers]
+    with on_virtual_boards(table, quantized, (board,), (0,) * len(quantized.layers)) as (project, rig):
+        layers = [layer.cycles.mean for layer in measure(project, rig, x[:1]).layers]
     half = len(layers) // 2
     return sum(layers[:half]) - half * median(layers[half:])
 
@@ -212,12 +196,8 @@ def _cycles_of_chain(table: CycleTable, board: Board, n_boards: int) -> float:
     quantized, x = quantize_randomly(net.graph(), 8)
     baud = min(BAUD, usual_driving(USUAL_DRIVER).highest_baud(board, board.link_uarts[0]))
     settings = CostSettings(baud=baud, link_driver=USUAL_DRIVER, hand_off=HandOffMode.WHOLE)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "out"
-        planned = plan_network(table, quantized, (board,) * n_boards, tuple(range(n_boards)), settings)
-        project, _ = planned.build(folder)
-        with open_rig(VIRTUAL, project, folder) as rig:
-            measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
+    with on_virtual_boards(table, quantized, (board,) * n_boards, tuple(range(n_boards)), settings) as (project, rig):
+        measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
     return (measured.i_s.mean - measured.l_s.mean - measured.t_s.mean) * board.clock.core_hz
 
 

@@ -6,11 +6,9 @@ START, whose interrupts would lengthen the transfer. It differs from run to run 
 whether the receiver of a short tensor sleeps at its end: most do, so that the upper quartile tells what that takes.
 """
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from pathlib import Path
 from statistics import median
 
 import numpy as np
@@ -19,9 +17,7 @@ from scipy.optimize import nnls
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, usual_driving
-from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
-from tinysplit.common.choices import VIRTUAL
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
 from tinysplit.costs.link_options import HandOffMode
@@ -32,8 +28,8 @@ from tinysplit.network.graph import Graph
 from tinysplit.network.layers import Shape
 from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit_hil.calibration.handoffs import COPYING
+from tinysplit_hil.calibration.virtual_boards import on_virtual_boards
 from tinysplit_hil.measure.measure import CutTime, measure
-from tinysplit_hil.rig.rig import open_rig
 
 PARTNER = "nucleo_g0b1re"
 SIDE = 8  # maps of 64 values
@@ -105,11 +101,8 @@ def _measure(table: CycleTable, driver: LinkDriver, boards: tuple[Board, Board])
     rates = (usual_driving(driver).highest_baud(board, board.link_uarts[0]) for board in boards)
     baud = min(driver.facts.calibration_baud, *rates)
     settings = CostSettings(baud=baud, hand_off=HandOffMode.WHOLE, link_driver=driver)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name) / "out"
-        project, _ = plan_network(table, quantized, boards, assignment, settings).build(folder)
-        with open_rig(VIRTUAL, project, folder) as rig:
-            measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
+    with on_virtual_boards(table, quantized, boards, assignment, settings) as (project, rig):
+        measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
     return [_transfer(boards, driver, baud, time) for time in measured.cuts]
 
 
