@@ -103,27 +103,27 @@ class LinkDriving:
         is_elsewhere = self.driver.facts.uses_dma and board.dma.memory != board.near_memory
         return n_links * (_PORT_BYTES + (0 if is_elsewhere else self.buffer_bytes))
 
+    def look_bytes(self, board: Board, uart: Uart) -> int:
+        """Return how many bytes arrive before the firmware looks at a ring or FIFO, which is half full then."""
+        return (self.ring_bytes if self.driver.facts.uses_dma else room_bytes(board, uart)) // 2
+
     def highest_baud(self, board: Board, uart: Uart) -> int:
         """Return the rate up to which `uart` of `board` loses no byte.
 
-        The firmware looks at a ring or FIFO when half of it is full: the other half takes what comes meanwhile. Without
-        both there is room for one byte.
+        The other half of the ring or FIFO takes what comes when the firmware looks. Without both there is room for one
+        byte.
         """
-        room = self.ring_bytes // 2 if self.driver.facts.uses_dma else max(1, room_bytes(board, uart) // 2)
-        return room * BITS_PER_BYTE * board.clock.core_hz // _LONGEST_CYCLES[board.device.core]
+        return (
+            max(1, self.look_bytes(board, uart))
+            * BITS_PER_BYTE
+            * board.clock.core_hz
+            // _LONGEST_CYCLES[board.device.core]
+        )
 
 
 def room_bytes(board: Board, uart: Uart) -> int:
     """Return the bytes that a UART keeps until the core takes them."""
     return _FIFO_BYTES.get(board.device.family, 8) if uart.has_fifo else 1
-
-
-def mean_look_bytes(driver: LinkDriver, board: Board, uart: Uart) -> int:
-    """Return how many bytes arrive, on average, until a core that computes looks at them: it does at half a buffer."""
-    if driver.facts.polls or driver.facts.hears_bytes(uart):
-        return 0
-    ring_bytes, _ = driver.facts.buffers[0]
-    return (ring_bytes or room_bytes(board, uart)) // 4
 
 
 DRIVINGS = tuple(  # by preference: the last ones where RAM is short
@@ -164,6 +164,12 @@ def _assignments(wanted: Sequence[Sequence[DmaChannel]]) -> Iterator[tuple[DmaCh
 def usual_driving(driver: LinkDriver) -> LinkDriving:
     """Return how `driver` drives a link where RAM is not short."""
     return next(each for each in DRIVINGS if each.driver is driver)
+
+
+def mean_look_bytes(driver: LinkDriver, board: Board, uart: Uart) -> int:
+    """Return how many bytes arrive, on average, until a core that computes looks at them."""
+    looks_at_once = driver.facts.polls or driver.facts.hears_bytes(uart)
+    return 0 if looks_at_once else usual_driving(driver).look_bytes(board, uart) // 2
 
 
 def possible_drivings(board: Board, uart: Uart, driver: LinkDriver | None, baud: int) -> tuple[LinkDriving, ...]:

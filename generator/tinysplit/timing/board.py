@@ -57,8 +57,8 @@ class SimulatedBoard:
         self._has_begun = False  # the inference: a board sleeps before, or stops
         self._rests_since_s = 0.0
         self._heard_s = -QUIET_S  # the last traffic that it has received
-        self._is_working, self._worked_s = False, 0.0  # the end of the last work
-        self._is_computing = False
+        self._does: Activity | None = None  # the work that is under way
+        self._worked_s = 0.0  # the end of the last work
         self._take: Mapping[Kind, Callable[[BoardStep], Process]] = {
             Kind.INPUT: self._input,
             Kind.RUN: self._run,
@@ -110,9 +110,9 @@ class SimulatedBoard:
         if seconds <= 0:
             return
         begin_s = self._env.now
-        self._is_working, self._is_computing = True, activity is Activity.LAYER
+        self._does = activity
         yield self._env.timeout(seconds)
-        self._is_working, self._is_computing, self._worked_s = False, False, self._env.now
+        self._does, self._worked_s = None, self._env.now
         if activity is Activity.LAYER:
             self._times.computing_s += seconds
         else:
@@ -121,11 +121,11 @@ class SimulatedBoard:
 
     def has_worked_since(self, at_s: float) -> bool:
         """Return whether a layer, a copy or a driver was under way at any time from then on."""
-        return self._is_working or self._worked_s > at_s
+        return self._does is not None or self._worked_s > at_s
 
     def is_computing(self) -> bool:
         """Return whether a layer is under way."""
-        return self._is_computing
+        return self._does is Activity.LAYER
 
     def compute_rows(self, layer_s: float, moving_s: float) -> Process:
         """Compute some rows, for `layer_s` of a layer and `moving_s` of copies and drivers."""

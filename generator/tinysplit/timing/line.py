@@ -120,7 +120,7 @@ class Line:
         return int(-(-n_bytes * self._note_byte_s * 1000 // 1))
 
     def pause(self, most_bytes: int) -> Process:
-        """Wait until no frame follows, for the time of so many bytes at most."""
+        """Wait until a frame has no other one directly behind it, at most for the time of `most_bytes`."""
         end_s = self.env.now + most_bytes * self._note_byte_s
         yield settled(self.env)
         while self.is_sending and self.env.now < end_s:
