@@ -14,7 +14,6 @@ from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.transfers import (
     check_bauds,
     host_line_seconds,
-    idle_seconds,
     pauses_seconds,
     reply_seconds,
     sleeping_share,
@@ -150,10 +149,9 @@ def _latencies(
         sender, receiver = (boards[end].link_uarts[0] for end in (i, h))
         sender_hz, receiver_hz = (boards[end].clock.core_hz for end in (i, h))
         awakening_s = receiving.sleeping / receiver_hz
-        looks = n_bytes, receiver, driver, baud, bits_per_byte, awakening_s
+        share = sleeping_share(n_bytes, receiver, driver, baud, bits_per_byte, awakening_s)
         return (
-            idle_seconds(*looks)
-            + sleeping_share(*looks) * awakening_s
+            share * (bits_per_byte / receiver.actual_baud(baud) + awakening_s)  # an idle byte tells a core that sleeps
             + pauses_seconds(n_bytes, sender, driver, baud, bits_per_byte, sending.restarting / sender_hz)
             + sending.sending / sender_hz
             + receiving.receiving / receiver_hz

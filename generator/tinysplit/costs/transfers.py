@@ -49,19 +49,14 @@ def reply_seconds(sender: Uart, baud: int, bits_per_byte: int = BITS_PER_BYTE) -
 
 
 def idle_seconds(
-    n_bytes: int,
-    receiver: Uart,
-    driver: LinkDriver,
-    baud: int,
-    bits_per_byte: int = BITS_PER_BYTE,
-    awakening_s: float = 0.0,
+    n_bytes: int, receiver: Uart, driver: LinkDriver, baud: int, bits_per_byte: int = BITS_PER_BYTE
 ) -> float:
     """Return the seconds, on average, from the last bit of a tensor until the receiver looks at it.
 
     DMA, and a FIFO that is not half full, tell a core that sleeps of the end when the line was idle for a byte.
     """
-    byte_s = bits_per_byte / receiver.actual_baud(baud)
-    return byte_s * sleeping_share(n_bytes, receiver, driver, baud, bits_per_byte, awakening_s)
+    share = sleeping_share(n_bytes, receiver, driver, baud, bits_per_byte)
+    return share * bits_per_byte / receiver.actual_baud(baud)
 
 
 def sleeping_share(
