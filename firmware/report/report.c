@@ -106,6 +106,11 @@ static uint32_t memory_setting(void) { return FLASH->ACR & ACR_MASK; }
 static void switch_caches(uint32_t setting) { (void)setting; /* bits of FLASH_ACR */ }
 #endif
 
+static void wait_until_sent(const uart_t *uart) {
+  while (!(uart_status(uart->registers) & UART_SENT)) {
+  }
+}
+
 /* The divider of the core's clock: by 16, it needs no wait state. From and to more than 80 MHz it is 2 for a microsecond
  * (RM0432, RM0440). Not for WB and WL, whose flash belongs to two cores, and F0, F1 and F3, whose wait states follow the
  * clock before it.
@@ -120,11 +125,6 @@ static void switch_caches(uint32_t setting) { (void)setting; /* bits of FLASH_AC
 #define DIVIDER RCC->CFGR
 #define DIVIDER_POS RCC_CFGR_HPRE_Pos
 #endif
-static void wait_until_sent(const uart_t *uart) {
-  while (!(uart_status(uart->registers) & UART_SENT)) {
-  }
-}
-
 #define SWITCH_READS 500u /* longer than a microsecond, and than 16 cycles of the bus (RM0368, RCC_CFGR) */
 
 static void set_divider(uint32_t value) {
