@@ -14,7 +14,6 @@ import numpy as np
 from common.benchmark import OUTPUT, SEEDS, benchmark, option
 from common.networks import CALIBRATION_COUNT, NETWORKS, QUIET
 from common.tables import Cell, MarkdownTable, output_to
-from programs.firmware_build import build_folder
 from rigs.faulty_boards import MS_PS, inputs_and_outputs
 from rigs.standalone_boards import (
     DIVISIONS,
@@ -30,6 +29,7 @@ from rigs.standalone_boards import (
 )
 from tinysplit import pipeline
 from tinysplit.boards.board import SUPPLY_V
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import LowPower, Slices
 from tinysplit.context import Context
@@ -304,6 +304,6 @@ def _built(out: Path, names: Sequence[str], low_power: LowPower) -> tuple[Projec
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
     inputs, expected = inputs_and_outputs(out / "project", project)
     write_applications(project, out / "project", inputs, expected.shape[1])
-    report = build_folder(project, out / "project")
+    report = build_folder(project, out / "project", QUIET)
     sizes = [each.sizes for each in report.boards]
     return project, ([each.flash.used_bytes for each in sizes], [each.ram_bytes for each in sizes])

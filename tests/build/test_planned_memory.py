@@ -11,11 +11,12 @@ import pytest
 from rich.console import Console
 
 from example_folders.example import generate_example, shared_example
-from programs.firmware_build import SubModel, build_folder, network_source
+from programs.firmware_build import SubModel, network_source
 from programs.firmware_build import build as build_firmware
 from rigs.fake_rig import make_project
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import ElfSizes, MemoryUse, read_elf
+from tinysplit.build.folder import build_folder
 from tinysplit.build.report import BuildReport, BuiltBoard, print_build
 from tinysplit.calibration.project import plan_network
 from tinysplit.calibration.random_formats import quantize_randomly
@@ -177,7 +178,7 @@ def test_the_stack_counts_as_used_ram(tmp_path: Path) -> None:
 def test_flash_that_a_split_counts_holds_code_and_weights(tmp_path: Path) -> None:
     """What the splitter takes from a board's flash, for the firmware and a layer's code and weights, is enough."""
     project = generate_example(tmp_path / "out", *ONE_BOARD_A_CORE)
-    build_folder(project, tmp_path / "out").check()
+    build_folder(project, tmp_path / "out", Console(quiet=True)).check()
     graph = import_model(tmp_path / "out" / "model.onnx")
     boards = [load_board(name) for name in ONE_BOARD_A_CORE]
     problem = make_problem(shipped_table(), graph, boards, CostSettings())

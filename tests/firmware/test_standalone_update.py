@@ -8,8 +8,8 @@ from rich.console import Console
 
 from example_folders.example import SAMPLES as SAMPLE_FILE
 from example_folders.weights_folders import generate, other_model
-from programs.firmware_build import build_folder
 from rigs.standalone_boards import FREE_RUNNING, SAMPLES, StandaloneBoards, write_applications
+from tinysplit.build.folder import build_folder
 from tinysplit.network.integer_reference import quantize_input, run_integer
 from tinysplit.network.samples import load_samples
 from tinysplit.project.load import read_quantized
@@ -31,7 +31,7 @@ def test_boards_take_new_weights_and_go_on_with_them(tmp_path: Path) -> None:
     x = load_samples(SAMPLE_FILE, quantized.graph).x[:SAMPLES]
     inputs, before = quantize_input(quantized, x), run_integer(quantized, x)
     write_applications(project, old, inputs, before.reshape(len(x), -1).shape[1])
-    build_folder(project, old).check()
+    build_folder(project, old, QUIET).check()
     newer = generate(new, *BOARDS, model=other_model(tmp_path), structure=old)
     after = run_integer(read_quantized(new, newer), x)
     assert (before != after).any()

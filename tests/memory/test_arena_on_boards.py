@@ -12,8 +12,8 @@ from rich.console import Console
 from example_folders.example import MODEL, SAMPLES
 from models.onnx_builder import OnnxBuilder, conv
 from models.qdq import Reader
-from programs.firmware_build import build_folder
 from tinysplit.boards.catalog import load_all
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
 from tinysplit.common.choices import Optimize
 from tinysplit.costs.problem_builder import make_problem
@@ -61,7 +61,7 @@ def run(
     )
     bauds = (settings.link_settings_on(boards).baud, settings.host_baud_on(boards))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
-    build_folder(project, out).check()
+    build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     report = measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
     return plan.boards[0].memory, report

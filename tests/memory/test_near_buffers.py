@@ -11,10 +11,10 @@ import pytest
 from rich.console import Console
 
 from models.onnx_builder import OnnxBuilder, conv
-from programs.firmware_build import build_folder
 from tinysplit.boards.board import Device
 from tinysplit.boards.catalog import load_board, load_file
 from tinysplit.boards.devices import load_device
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.memory_report import describe_memory
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import make_problem
@@ -127,7 +127,7 @@ def test_cycles_follow_the_size_of_the_memory(resize: Callable[[int], None], tmp
         own = planned.boards[0]
         bauds = (115_200, SETTINGS.host_baud_on([each.board for each in planned.boards]))
         project = generate(quantized, (planned,), bauds, len(x), onnx.load(path), out)
-        build_folder(project, out).check()
+        build_folder(project, out, QUIET).check()
         report = measure_folder(project, out, tmp_path / "samples.npz", MeasureSettings(sample_count=1), QUIET)
         assert report.outputs.bit_exact
         waits.append(far_waits(graph, own) if own.arena_memory.name != "dtcm" else 0.0)

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from models.onnx_builder import OnnxBuilder, conv
-from programs.firmware_build import build_folder
 from session.shared_models import RESNET, shared_model
 from tinysplit.boards.catalog import load_all
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode, LinkSetting
 from tinysplit.costs.problem_builder import make_problem
@@ -54,7 +54,7 @@ def run(
     )
     bauds = (settings.link_settings_on(loaded).baud, settings.host_baud_on(loaded))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
-    build_folder(project, out).check()
+    build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
 

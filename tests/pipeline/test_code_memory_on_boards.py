@@ -8,12 +8,11 @@ from rich.console import Console
 
 from commands.command_line import run
 from example_folders.example import CALIBRATION, MODEL, SAMPLES
-from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
 from tinysplit.boards.catalog import load_board
 from tinysplit.build.elf import read_elf
-from tinysplit.build.folder import build_folder as build_as_users_do
+from tinysplit.build.folder import build_folder
 from tinysplit.common.choices import Optimize, Slices
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.context import Context
@@ -48,7 +47,7 @@ def test_each_board_decides_for_itself(tmp_path: Path) -> None:
     assert [board.code_memory for board in project.boards] == [CodeMemory.RAM, CodeMemory.FLASH, CodeMemory.FLASH]
     assert "fits into the instruction cache" in project.boards[2].code_memory_reason
     assert Project.read(out) == project
-    report = build_folder(project, out)
+    report = build_folder(project, out, QUIET)
     report.check()
     for built, is_in_ram in zip(report.boards, (True, False, False), strict=True):
         addresses = layer_addresses(built.elf)
@@ -67,7 +66,7 @@ def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
         project = generated(out, L4, code_memory=memory, optimize=Optimize.RAM)  # no constants in RAM from the start
         assert project.boards[0].code_memory is memory
         assert project.boards[0].code_memory_reason == "requested"
-        (built,) = build_folder(project, out).boards
+        (built,) = build_folder(project, out, QUIET).boards
         sizes[memory] = built.sizes
         board = load_board(L4)
         assert read_elf(built.elf, board.device, board.code_ram) == built.sizes
@@ -81,7 +80,7 @@ def test_code_in_ram_counts_in_flash_and_in_ram(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ram_for_code_alone_takes_nothing_of_the_data(tmp_path: Path) -> None:
     project = generated(tmp_path, "nucleo_f303re", code_memory=CodeMemory.RAM)
-    report = build_folder(project, tmp_path)
+    report = build_folder(project, tmp_path, QUIET)
     report.check()
     (built,) = report.boards
     assert {address >> 16 for address in layer_addresses(built.elf)} == {0x1000}
@@ -106,7 +105,7 @@ def with_arena(out: Path, arena_bytes: int) -> Project:
 @pytest.mark.slow
 def test_code_lies_behind_data_that_reach_into_sram2(tmp_path: Path) -> None:
     project = with_arena(tmp_path / "out", 50_000)
-    (built,) = build_folder(project, tmp_path / "out").boards
+    (built,) = build_folder(project, tmp_path / "out", QUIET).boards
     data_bytes = built.sizes.ram[0].used_bytes - built.sizes.ram_code_bytes
     first = 0x10000000 + data_bytes - 48 * 1024
     in_ram = [address for address, _ in load_program(built.elf).functions if address >> 16 == 0x1000]
@@ -125,7 +124,7 @@ def test_code_that_does_not_fit_behind_the_data_is_refused_by_the_linker(tmp_pat
     with pytest.raises(
         CheckFailedError, match=r"^.ram_code of the program of board1_nucleo_l433rc_p does not fit into code_ram"
     ):
-        build_as_users_do(project, tmp_path / "out", QUIET)
+        build_folder(project, tmp_path / "out", QUIET)
 
 
 def test_the_arena_does_not_depend_on_where_the_code_is(tmp_path: Path) -> None:

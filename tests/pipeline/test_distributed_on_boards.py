@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from models.onnx_builder import OnnxBuilder, conv
-from programs.firmware_build import build_folder
 from tinysplit.boards.catalog import load_all
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
@@ -65,7 +65,7 @@ def run(
         shipped_table(), parts.dequantized, widths, loaded, problem, divided.boards, settings.link_settings_on(loaded)
     )
     project = generate(parts, (plan,), (BAUD, settings.host_baud_on(loaded)), len(x), onnx.load(model), out)
-    build_folder(project, out).check()
+    build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     return measure_folder(project, out, folder / "samples.npz", MeasureSettings(sample_count=len(x)), QUIET)
 

@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from example_folders.example import CALIBRATION, MODEL, SAMPLES
-from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.debug_port import load_debug_port
+from tinysplit.build.folder import build_folder
 from tinysplit.common.choices import ProgrammerName
 from tinysplit.common.errors import ToolError
 from tinysplit.context import Context
@@ -65,7 +65,7 @@ def check_another_flash_is_named(project: Project, out: Path, monkeypatch: pytes
 def test_weights_in_external_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "out"
     project = generated(out, 24_000)
-    report = build_folder(project, out)
+    report = build_folder(project, out, QUIET)
     report.check()
     (built,) = report.boards
     assert 0 < built.sizes.external_weights_bytes == built.board.external_weights_bytes < built.board.weights_bytes

@@ -7,9 +7,9 @@ import pytest
 from rich.console import Console
 
 from example_folders.example import CALIBRATION, MODEL, SAMPLES, shared_example
-from programs.firmware_build import build_folder
 from session.shared_models import KWS, KWS_SAMPLES, shared_model
 from tinysplit import pipeline
+from tinysplit.build.folder import build_folder
 from tinysplit.context import Context
 from tinysplit.costs.settings import CostSettings
 from tinysplit.project.manifest import Project
@@ -108,7 +108,7 @@ def test_a_device_may_hold_several_sub_models(tmp_path: Path) -> None:
     split = pipeline.split_network(context, Search(assignment="1-2:1,3-4:2,5:1,6-7:2"))
     split_file = pipeline.describe_split(context, split)
     project = pipeline.generate_folder(context, split_file, CALIBRATION, out)
-    build_folder(project, out).check()
+    build_folder(project, out, QUIET).check()
     report = measured(project, out, SAMPLES, 2)
     assert len(report.project.cuts) == 3
     assert len(report.project.links) == 1

@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from models.onnx_builder import OnnxBuilder
-from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.board import CodeMemory
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import ProgramOptions
 from tinysplit.common.choices import Optimize
 from tinysplit.context import Context
@@ -45,7 +45,7 @@ def test_layers_that_read_weights_once_do_not_wait_for_flash(
     context = Context.load(model, (board,), CostSettings(code_memory=code_memory), QUIET)
     split = pipeline.split_network(context, Search())
     project = pipeline.generate_folder(context, pipeline.describe_split(context, split), samples, tmp_path / "out")
-    report = build_folder(project, tmp_path / "out")
+    report = build_folder(project, tmp_path / "out", QUIET)
     report.check()
     assert {layer.memory.constants_in for layer in project.layers} == {ConstantsIn.RAM}
     (script,) = (tmp_path / "out").rglob("*.ld")

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from models.onnx_builder import OnnxBuilder, conv
-from programs.firmware_build import build_folder
 from tinysplit.boards.catalog import load_all
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.projects import generate
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import make_problem
@@ -60,7 +60,7 @@ def run(folder: Path, boards: tuple[str, ...], assignment: tuple[int, ...], mode
     )
     bauds = (settings.link_settings_on(loaded).baud, settings.host_baud_on(loaded))
     project = generate(quantized, (plan,), bauds, len(x), onnx.load(model), out)
-    build_folder(project, out).check()
+    build_folder(project, out, QUIET).check()
     np.savez(folder / "samples.npz", x=x)
     asked = MeasureSettings(sample_count=len(x), is_pipelined=True)
     return measure_folder(project, out, folder / "samples.npz", asked, QUIET)

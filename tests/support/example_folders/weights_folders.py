@@ -19,7 +19,6 @@ from rich.console import Console
 
 from example_folders import example
 from models.onnx_builder import OnnxBuilder, conv
-from programs import firmware_build
 from session.shared_folder import made_once
 from tinysplit import pipeline
 from tinysplit.build.folder import build_folder
@@ -73,7 +72,7 @@ def shared_signed(*boards: str) -> tuple[Project, Path]:
     """Return the same with files that are encrypted with KEY and signed by signer()."""
 
     def make(out: Path) -> None:
-        firmware_build.build_folder(generate(out, *boards, key=KEY, signer=signer()), out)
+        build_folder(generate(out, *boards, key=KEY, signer=signer()), out, Console(quiet=True)).check()
 
     folder = made_once("-".join(("signed", *boards)), make)
     return Project.read(folder), folder

@@ -12,15 +12,12 @@ from pathlib import Path
 
 from session import program_cache
 from tinysplit.boards.board import Board, Uart
-from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import LinkDriver, usual_driving
-from tinysplit.build.report import BuildReport
 from tinysplit.codegen.board_files import firmware_sources, render_board_files, write_files
 from tinysplit.codegen.board_firmware import BoardFirmware
 from tinysplit.codegen.platformio_ini import COMPILER, NOTHING, Flags, Parts, macros
 from tinysplit.common.output_folder import source_files
 from tinysplit.common.project_files import APPLICATION_HEADER, BUILD_FOLDER
-from tinysplit.project.manifest import Project
 
 CHECKSUM = Path(__file__).parents[3] / "boards" / "platform" / "checksum.py"
 FLAGS = (*Flags().machine, *(flag for flag in Flags().compiler if flag != "-g"))
@@ -348,12 +345,3 @@ def program_parts(folder: Path, target: Target, sources: Sequence[Path] = ()) ->
         if path.is_file() and path.suffix not in {".elf", ".md"}:
             yield str(path.relative_to(folder))
             yield path.read_bytes()
-
-
-def build_folder(project: Project, out: Path) -> BuildReport:
-    """Build the programs of a generated folder where PlatformIO would; test_direct_build.py has that they are equal."""
-    for board in project.boards:
-        elf = board.elf(out)
-        elf.parent.mkdir(parents=True, exist_ok=True)
-        linked_elf(out / board.directory, load_board(board.name)).replace(elf)
-    return BuildReport.read(project, out)

@@ -14,9 +14,9 @@ from elftools.elf.elffile import ELFFile
 from rich.console import Console
 
 from models.onnx_builder import OnnxBuilder
-from programs.firmware_build import build_folder
 from tinysplit import pipeline
 from tinysplit.boards.catalog import load_board
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.program_options import PLAIN, ProgramOptions
 from tinysplit.common.choices import Slices
 from tinysplit.common.errors import ToolError
@@ -80,7 +80,7 @@ def build_small_network(
     split = pipeline.describe_split(context, pipeline.split_network(context, search))
     project = pipeline.generate_folder(context, split, out / "samples.npz", out / "project")
     change(project, out / "project")
-    build_folder(project, out / "project").check()
+    build_folder(project, out / "project", Console(quiet=True)).check()
     return project
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import serial
 from rich.console import Console
 
-from programs.firmware_build import build_folder
 from session.shared_folder import made_once
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_all
+from tinysplit.build.folder import build_folder
 from tinysplit.codegen.wiring_projects import generate_wiring_test
 from tinysplit.costs.link_options import LinkSetting, LinkSettings
 from tinysplit.project.manifest import Project
@@ -99,7 +99,7 @@ def _built(boards: Sequence[Board], candidates: Sequence[LinkCandidate]) -> Path
 
     def make(folder: Path) -> None:
         project = generate_wiring_test(boards, [each.link for each in candidates], None, folder)
-        build_folder(project, folder)
+        build_folder(project, folder, Console(quiet=True))
 
     links = (f"{each.link.boards}{each.link.baud}" for each in candidates)
     return made_once("-".join(("wiring", *(board.name for board in boards), *links)).replace(" ", ""), make)
