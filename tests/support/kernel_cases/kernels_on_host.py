@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from kernel_cases.layer_cases import hard_inputs
+from session.compiler_cache import path_in
 from session.shared_folder import made_once
 from tinysplit.codegen.layer_source import LayerSource, file_name, render_header, render_layer
 from tinysplit.common import package_files
@@ -52,10 +53,11 @@ def write_layers(folder: Path, kernels: dict[int, LayerSource]) -> list[Path]:
 
 def compile_all(compiler: tuple[str, ...], folder: Path, sources: list[Path]) -> list[Path]:
     """Compile every source in `folder` to an object beside it. No command has its path: ccache knows it again."""
+    common = path_in(folder, COMMON)
 
     def one(source: Path) -> Path:
         target = source.with_suffix(".o")
-        command = [*compiler, *WARNINGS, f"-I{COMMON}", "-I.", "-c", source.name, "-o", target.name]
+        command = [*compiler, *WARNINGS, f"-I{common}", "-I.", "-c", source.name, "-o", target.name]
         result = subprocess.run(
             command, cwd=folder, capture_output=True, text=True, check=False, timeout=COMPILER_TIMEOUT_S
         )
@@ -72,7 +74,8 @@ def shared_objects(compiler: tuple[str, ...], program: Path) -> list[Path]:
 
     def make(folder: Path) -> None:
         folder.mkdir()
-        compile_all((*compiler, f"-I{program.parent}"), folder, [Path(shutil.copy(each, folder)) for each in sources])
+        beside = f"-I{path_in(folder, program.parent)}"
+        compile_all((*compiler, beside), folder, [Path(shutil.copy(each, folder)) for each in sources])
 
     folder = made_once("-".join((program.stem, *compiler)), make)
     return [folder / f"{each.stem}.o" for each in sources]
@@ -96,7 +99,8 @@ def run_program(
         + f"const struct layer_case cases[] = {{\n{table}}};\n"
         f"const size_t case_count = {len(cases)};\nconst int sample_count = {samples};\n"
     )
-    own = compile_all((*compiler, f"-I{program.parent}"), folder, [path, *write_layers(folder, kernels)])
+    beside = f"-I{path_in(folder, program.parent)}"
+    own = compile_all((*compiler, beside), folder, [path, *write_layers(folder, kernels)])
     command = [*compiler, *LINKER, *map(str, (*own, *shared_objects(compiler, program)))]
     subprocess.run([*command, "-o", str(folder / program.stem)], check=True, timeout=COMPILER_TIMEOUT_S)
     stream = b"".join(x[i].tobytes() for xs in inputs for i in range(samples) for x in xs)

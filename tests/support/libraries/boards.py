@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 from programs.firmware_build import FLAGS, LINKING, WARNINGS
+from session.compiler_cache import path_in
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.codegen.library import write_library
@@ -94,11 +95,26 @@ class Programs:
         elf.parent.mkdir(parents=True)
         includes = (library, sources[0].parent, C / "application", C / "hal", registers)
         objects = [
-            *_compiled(elf.parent, flags, (own / "include", registers, C / "hal"), firmware),
-            *_compiled(elf.parent, flags, includes, [*library.glob("*.c"), own / "src" / "application.c", *sources]),
+            *self._compiled(elf.parent, flags, (own / "include", registers, C / "hal"), firmware),
+            *self._compiled(
+                elf.parent, flags, includes, [*library.glob("*.c"), own / "src" / "application.c", *sources]
+            ),
         ]
         link = [*flags, *LINKING, f"-T{script}", "-o", str(elf), *map(str, objects), "-lc", "-lgcc"]
         subprocess.run([COMPILER, *link], check=True)
+
+    def _compiled(
+        self, out: Path, flags: Iterable[str], includes: Iterable[Path], sources: Iterable[Path]
+    ) -> list[Path]:
+        """Compile each file into a folder of `out`, in the folder of all: ccache knows its commands again."""
+        folder, objects = self.out.parent, list[Path]()
+        for source in sources:
+            objects.append(out / source.parent.name / f"{source.stem}.o")  # as linker scripts know code in RAM
+            objects[-1].parent.mkdir(exist_ok=True)
+            places = (f"-I{path_in(folder, path)}" for path in includes)
+            files = (path_in(folder, source), "-o", path_in(folder, objects[-1]))
+            subprocess.run([COMPILER, *flags, *places, "-c", *files], cwd=folder, check=True)
+        return objects
 
 
 def _board_files(own: Path) -> tuple[Path, Path]:
@@ -109,13 +125,3 @@ def _linker_script(board: Board, generated: Path) -> str:
     """Return the script of a bare program; handlers that nobody has lead to the fault handler, as in `generated`."""
     unhandled = [line for line in generated.read_text().splitlines() if line.strip().startswith("PROVIDE(")]
     return _LINKER_SCRIPT.format(flash=board.device.flash, ram=board.device.largest_ram, unhandled="\n".join(unhandled))
-
-
-def _compiled(out: Path, flags: Iterable[str], includes: Iterable[Path], sources: Iterable[Path]) -> list[Path]:
-    objects = []
-    for source in sources:
-        objects.append(out / source.parent.name / f"{source.stem}.o")  # as linker scripts know layers, for code in RAM
-        objects[-1].parent.mkdir(exist_ok=True)
-        command = [COMPILER, *flags, *(f"-I{path}" for path in includes), "-c", str(source), "-o", str(objects[-1])]
-        subprocess.run(command, check=True)
-    return objects

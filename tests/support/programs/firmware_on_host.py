@@ -6,6 +6,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from session.compiler_cache import path_in
 from session.shared_folder import made_once
 
 ROOT = Path(__file__).parents[3]
@@ -20,7 +21,7 @@ RUN_SOURCES = (
 )
 SANITIZED = ("-std=c11", "-g", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wconversion")
-COMPILER = ("gcc", *SANITIZED, *WARNINGS, f"-I{PROGRAMS / 'stub'}", f"-I{COMMON}", f"-I{FUZZ}")
+COMPILER = ("gcc", *SANITIZED, *WARNINGS)
 
 
 def compile_host(folder: Path, program: str, *firmware: str, defines: Sequence[str] = ()) -> Path:
@@ -36,19 +37,20 @@ def compile_files(output: Path, programs: Sequence[Path], *firmware: str, define
     macros = [f"-D{each}" for each in defines]
     objects = [output.with_name(f"{output.name}-{each.stem}.o") for each in programs]
     for program, target in zip(programs, objects, strict=True):  # each on its own, for ccache to know it again
-        _compile(output.parent, *macros, "-c", str(program), "-o", target.name)
+        _compile(output.parent, *macros, "-c", path_in(output.parent, program), "-o", target.name)
     _compile(output.parent, *map(str, (*objects, *map(_object, firmware))), "-o", output.name)
     return output
 
 
 def _compile(folder: Path, *arguments: str) -> None:
-    subprocess.run([*COMPILER, *arguments], cwd=folder, check=True)
+    includes = [f"-I{path_in(folder, path)}" for path in (PROGRAMS / "stub", COMMON, FUZZ)]
+    subprocess.run([*COMPILER, *includes, *arguments], cwd=folder, check=True)
 
 
 def _object(source: str) -> Path:
     def make(folder: Path) -> None:
         folder.mkdir()
-        _compile(folder, "-c", str(COMMON / source), "-o", "firmware.o")
+        _compile(folder, "-c", path_in(folder, COMMON / source), "-o", "firmware.o")
 
     return made_once(f"host-{Path(source).stem}", make) / "firmware.o"
 

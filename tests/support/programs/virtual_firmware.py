@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from session.compiler_cache import path_in
 from tinysplit.boards.board import Board
 from tinysplit.codegen.platformio_ini import COMPILER, macros
 
@@ -77,12 +78,12 @@ def build(
     core = board.device.core
     flags = [f"-mcpu={core}", "-mthumb", *_FPU[core], *(["-mfloat-abi=hard"] if _FPU[core] else [])]
     flags += ["-O2", "-masm-syntax-unified", "-nostdlib", "-ffreestanding", *options]
-    includes = [f"-I{_FIRMWARE / board.device.family}", f"-I{_FIRMWARE / 'common'}"]
+    includes = [f"-I{path_in(folder, _FIRMWARE / name)}" for name in (board.device.family, "common")]
     macro_options = [f"-D{macro}" for macro in macros(board)]
     objects = []
-    for path in (Path("main.c"), *(_FIRMWARE / "common" / name for name in firmware)):
-        objects.append(f"{path.stem}.o")
-        _compile(folder, *flags, *includes, *macro_options, "-c", str(path), "-o", objects[-1])
+    for path in ("main.c", *(path_in(folder, _FIRMWARE / "common" / name) for name in firmware)):
+        objects.append(f"{Path(path).stem}.o")
+        _compile(folder, *flags, *includes, *macro_options, "-c", path, "-o", objects[-1])
     _compile(folder, *flags, "-Tlink.ld", *objects, "-lgcc", "-o", "program.elf")
     return folder / "program.elf"
 

@@ -1,15 +1,20 @@
 """The compilers behind ccache, where that is installed: many projects compile the same files, in each run of the tests.
 
 ccache takes an object again where compiler, options and preprocessed source are the same, so that it may outlive a run:
-of commands that compile one file, and name what is in a temporary folder from inside, as its name changes.
+of commands that compile one file, and name what is in a temporary folder from inside, as its name changes. Files of the
+checkout have paths from inside, too (`path_in`), so that all checkouts of a machine share their objects.
 """
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.cache import cache_directory
+
+ROOT = Path(__file__).parents[3]
+_CHECKOUT = Path("checkout")
 
 
 def use(folder: Path) -> None:
@@ -21,8 +26,25 @@ def use(folder: Path) -> None:
     commands.mkdir()
     for compiler in (COMPILER, "gcc"):
         (commands / compiler).symlink_to(ccache)
-    os.environ |= {"CCACHE_DIR": str(cache_directory() / "ccache"), "CCACHE_MAXSIZE": "1G", "CCACHE_NOHASHDIR": "1"}
+    os.environ |= {
+        "CCACHE_DIR": str(cache_directory() / "ccache"),
+        "CCACHE_MAXSIZE": "1G",
+        "CCACHE_NOHASHDIR": "1",
+        # Headers that a test has just written do not change while it compiles: their sources need no preprocessor.
+        "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
+    }
     os.environ["PATH"] = f"{commands}{os.pathsep}{os.environ['PATH']}"
+
+
+def path_in(folder: Path, path: Path) -> str:
+    """Return a path for commands that run in `folder`: of what is in the checkout, over a link there."""
+    if path.is_relative_to(folder):
+        return str(path.relative_to(folder))
+    if not path.is_relative_to(ROOT):
+        return str(path)
+    with suppress(FileExistsError):
+        (folder / _CHECKOUT).symlink_to(ROOT)
+    return str(_CHECKOUT / path.relative_to(ROOT))
 
 
 def compiler_behind() -> str:
