@@ -19,6 +19,7 @@ BAUD_TOLERANCE = 0.02
 SUPPLY_V = 3.3  # of the MCU on every board
 MPU_PARTS = 8  # subregions of a region of the MPU
 _ADDRESSES = 1 << 32
+_L4_PLUS = ("stm32l4p", "stm32l4q", "stm32l4r", "stm32l4s")
 _EXTI = re.compile(r"EXTI(\d+)(?:_(\d+))?")
 
 
@@ -102,6 +103,11 @@ class Device:
     interrupts: tuple[Interrupt, ...]  # by position, without the 16 of the core
     vendor_header: str  # "stm32g0xx.h"
     vendor_define: str  # "STM32G071xx"
+
+    @property
+    def series(self) -> str:
+        """ST's name of the series: that of the family, but stm32l4+ for L4P to L4S, which read flash otherwise."""
+        return "stm32l4+" if self.name.startswith(_L4_PLUS) else self.family
 
     @property
     def ram_bytes(self) -> int:

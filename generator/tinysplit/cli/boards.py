@@ -118,9 +118,9 @@ def _family(board: Board) -> str:
 
 
 def _is_of(board: Board, family: str) -> bool:
-    """Whether a board is of a family or line, as in g0, STM32L4, l4r5 or l4+ (L4P to L4S)."""
-    name, wanted = board.device.name.removeprefix("stm32"), family.lower().removeprefix("stm32")
-    return name.startswith(("l4p", "l4q", "l4r", "l4s") if wanted == "l4+" else wanted)
+    """Whether a board is of a family, series or line, as in g0, STM32L4, l4+ (L4P to L4S) or l4r5."""
+    wanted = f"stm32{family.lower().removeprefix('stm32')}"
+    return wanted == board.device.series or board.device.name.startswith(wanted)
 
 
 def _write_new(given: str, out: Path | None, *, force: bool) -> None:

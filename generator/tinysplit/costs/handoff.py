@@ -145,7 +145,7 @@ def _latencies(
         baud = settings.between(i, h).baud
         if i == h or baud is None:
             return 0.0 if i == h else inf
-        sending, receiving = (table.link[boards[end].device.family][driver] for end in (i, h))
+        sending, receiving = (table.link_of(boards[end].device, driver) for end in (i, h))
         sender, receiver = (boards[end].link_uarts[0] for end in (i, h))
         sender_hz, receiver_hz = (boards[end].clock.core_hz for end in (i, h))
         awakening_s = receiving.sleeping / receiver_hz

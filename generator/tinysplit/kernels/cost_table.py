@@ -8,7 +8,9 @@ from typing import Literal, Self
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, ValidationError
 
+from tinysplit.boards.board import Device
 from tinysplit.boards.device_identity import DeviceIdentity
+from tinysplit.boards.link_driver import LinkDriver
 from tinysplit.common.errors import ToolError
 from tinysplit.common.file_schema import FileModel, first_mistake
 from tinysplit.common.protocol_limits import frames_of
@@ -210,7 +212,7 @@ class CycleTable(FileModel):
     cores: dict[str, dict[str, dict[str, KernelCosts]]]
     code: CodeCosts
     firmware: dict[str, FirmwareBytes]  # by family
-    link: dict[str, dict[str, LinkCycles]]  # by family and link driver
+    link: dict[str, dict[str, LinkCycles]]  # by family, or series, and link driver
     handoff: dict[str, HandoffCosts]  # by family
     code_waits: dict[str, dict[str, dict[str, PartCycles]]]  # for code in flash, of a wait state; by family, bits, kind
     currents: dict[str, MeasuredCurrents] = Field(default_factory=dict)  # by board, in place of those of its file
@@ -230,6 +232,10 @@ class CycleTable(FileModel):
         if costs is None:
             raise ToolError(f"{TABLE_NAME} has no {kind} with {bits} bits on {core}: run {self.made_by}")
         return costs
+
+    def link_of(self, device: Device, driver: LinkDriver) -> LinkCycles:
+        """Return the costs of links of a device: those of its series where there are such, else of its family."""
+        return (self.link.get(device.series) or self.link[device.family])[driver]
 
     def without(self, kernels: Collection[str]) -> Self:
         """Return the table as if kernels of these names had not been measured: then none is chosen."""

@@ -166,7 +166,7 @@ class StreamPlanner:
         chunk_bytes, driver = self.boards[cut.sender].driving.chunk_bytes, self.boards[cut.receiver].driving.driver
         return Stream(
             frame_s=table.handoff[target.device.family].frame / target.clock.core_hz,
-            latency_s=table.link[target.device.family][driver].receiving / target.clock.core_hz
+            latency_s=table.link_of(target.device, driver).receiving / target.clock.core_hz
             + parts.resuming_s(cut.receiver)
             + chunk_bytes * cpu_s / cut.payload_bytes,
             chunk_bytes=chunk_bytes,

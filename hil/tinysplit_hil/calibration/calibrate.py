@@ -52,7 +52,7 @@ LINKED_BOARDS = (  # of each family
 )
 LINKED_ALONE = (  # with too little memory, or one UART, or costs of relatives, for all but links
     *("nucleo_c031c6", "nucleo_f072rb", "nucleo_l073rz", "nucleo_wb55rg"),
-    *("nucleo_h563zi", "nucleo_l552ze_q", "nucleo_wl55jc"),
+    *("nucleo_h563zi", "nucleo_l4r5zi", "nucleo_l552ze_q", "nucleo_wl55jc"),
 )
 # STM32C0, F0 and L0 have those of the STM32G0, of similar cores and the same drivers, G4 and WB the waits of the L4.
 BY_FAMILY = ("link", "handoff", "firmware", "code_waits")

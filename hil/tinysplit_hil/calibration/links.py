@@ -1,6 +1,6 @@
 """Cycles that both ends add to a transfer on a link: what its time is longer than the bits on the wire.
 
-Tensors of three sizes cross a link to and fro, each whole, with each driver, between a board of each family and
+Tensors of three sizes cross a link to and fro, each whole, with each driver, between a board of each series and
 `PARTNER`: both ends add their cycles, whatever the other one is. The layers before them take longer than the reply to
 START, whose interrupts would lengthen the transfer. It differs from run to run where the DMA's ring interrupts, and so
 whether the receiver of a short tensor sleeps at its end: most do, so that the upper quartile tells what that takes.
@@ -17,6 +17,7 @@ from scipy.optimize import nnls
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_driver import USUAL_DRIVER, LinkDriver, usual_driving
+from tinysplit.boards.link_rates import SHORT_WIRES_BAUD, fastest_rate
 from tinysplit.calibration.random_formats import quantize_randomly
 from tinysplit.common.interrupts.pool import process_pool
 from tinysplit.common.protocol_limits import BITS_PER_BYTE
@@ -39,6 +40,7 @@ HZ_OF_LAYER = 100e6  # clock for which one more of them keeps a board busy until
 SAMPLES = 16
 UPPER = 0.75  # quantile
 DIGITS = 3
+EQUAL = 1e-6  # weight of a cycle beside relative errors: for costs that are not determined otherwise
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Transfer:
 
 
 def measure_links(table: CycleTable, boards: Sequence[Board]) -> list[Transfer]:
-    """Return transfers of all sizes, both ways, between each of the `boards`, one of each family, and `PARTNER`."""
+    """Return transfers of all sizes, both ways, between each of the `boards`, one of each series, and `PARTNER`."""
     partner = load_board(PARTNER)
     cases = [(table, driver, (board, partner)) for driver, board in product(LinkDriver, boards)]
     with process_pool() as pool:
@@ -99,7 +101,7 @@ def _measure(table: CycleTable, driver: LinkDriver, boards: tuple[Board, Board])
     graph, assignment = to_and_fro(boards)
     quantized, x = quantize_randomly(graph, 8)
     rates = (usual_driving(driver).highest_baud(board, board.link_uarts[0]) for board in boards)
-    baud = min(driver.facts.calibration_baud, *rates)
+    baud = min(driver.facts.calibration_baud, fastest_rate(*boards) or SHORT_WIRES_BAUD, *rates)
     settings = CostSettings(baud=baud, hand_off=HandOffMode.WHOLE, link_driver=driver)
     with on_virtual_boards(table, quantized, boards, assignment, settings) as (project, rig):
         measured = measure(project, rig, np.repeat(x, SAMPLES, axis=0))
@@ -112,13 +114,13 @@ def _transfer(boards: tuple[Board, Board], driver: LinkDriver, baud: int, time: 
 
 
 def fit_links(transfers: Sequence[Transfer]) -> dict[str, dict[str, LinkCycles]]:
-    """Return the cycles at both ends that fit the times of transfers best, by family and driver."""
+    """Return the cycles at both ends that fit the times of transfers best, by series and driver."""
     by_driver = {
         driver: _fit([transfer for transfer in transfers if transfer.driver is driver]) for driver in LinkDriver
     }
     return {
-        family: {driver.value: by_family[family] for driver, by_family in by_driver.items()}
-        for family in by_driver[USUAL_DRIVER]
+        series: {driver.value: by_series[series] for driver, by_series in by_driver.items()}
+        for series in by_driver[USUAL_DRIVER]
     }
 
 
@@ -127,35 +129,39 @@ def _fit(transfers: Sequence[Transfer]) -> dict[str, LinkCycles]:
 
     Of how soon a core restarts DMA the times tell nothing while the UART has bytes: it is not taken for sooner.
     """
-    families = sorted({board.device.family for each in transfers for board in (each.sender, each.receiver)})
-    names = [(family, part) for family in families for part in ("sending", "receiving", "restarting")]
+    all_series = sorted({board.device.series for each in transfers for board in (each.sender, each.receiver)})
+    names = [(series, part) for series in all_series for part in ("sending", "receiving", "restarting")]
     rows = np.array([[_seconds_of_cycles(transfer).get(name, 0.0) for name in names] for transfer in transfers])
     weights = np.array([0.0 if transfer.is_short else 1 / transfer.seconds for transfer in transfers])
     excess_s = np.array([transfer.excess_s for transfer in transfers])
-    fitted, _ = nnls(rows * weights[:, None], excess_s * weights)
+    # Cycles of all senders and those of all receivers can change places: of these the costs that are least unequal
+    fitted, _ = nnls(
+        np.vstack([rows * weights[:, None], EQUAL * np.eye(len(names))]),
+        np.concatenate([excess_s * weights, np.zeros(len(names))]),
+    )
     cycles: dict[tuple[str, str], list[float]] = {name: [cost] for name, cost in zip(names, fitted, strict=True)}
     for transfer, beyond_s in zip(transfers, excess_s - rows @ fitted, strict=True):
         sender, receiver = transfer.sender, transfer.receiver
         if transfer.is_short:
             slept = max(0.0, beyond_s) * receiver.clock.core_hz
-            cycles.setdefault((receiver.device.family, "sleeping"), []).append(slept)
+            cycles.setdefault((receiver.device.series, "sleeping"), []).append(slept)
         elif transfer.driver.facts.uses_dma:
             hidden_s = hidden_seconds(sender.link_uarts[0], transfer.baud)
-            name = sender.device.family, "restarting"
+            name = sender.device.series, "restarting"
             cycles[name] = [fitted[names.index(name)] + hidden_s * sender.clock.core_hz]
     costs = {name: float(f"{median(values):.{DIGITS}g}") for name, values in cycles.items()}
     return {
-        family: LinkCycles(**{part: cost for (own, part), cost in costs.items() if own == family})
-        for family in families
+        series: LinkCycles(**{part: cost for (own, part), cost in costs.items() if own == series})
+        for series in all_series
     }
 
 
 def _seconds_of_cycles(transfer: Transfer) -> dict[tuple[str, str], float]:
-    """Return the seconds of one cycle of each cost of a transfer, by family and part."""
+    """Return the seconds of one cycle of each cost of a transfer, by series and part."""
     sender, receiver, driver = transfer.sender, transfer.receiver, transfer.driver
     chunks = chunks_of(transfer.n_bytes, driver) if driver.facts.uses_dma else 0.0
     return {
-        (sender.device.family, "sending"): 1 / sender.clock.core_hz,
-        (receiver.device.family, "receiving"): 1 / receiver.clock.core_hz,
-        (sender.device.family, "restarting"): chunks / sender.clock.core_hz,
+        (sender.device.series, "sending"): 1 / sender.clock.core_hz,
+        (receiver.device.series, "receiving"): 1 / receiver.clock.core_hz,
+        (sender.device.series, "restarting"): chunks / sender.clock.core_hz,
     }
