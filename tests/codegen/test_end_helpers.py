@@ -10,6 +10,7 @@ import pytest
 
 from example_folders import example
 from models.two_inputs import two_inputs, two_outputs
+from session.shared_folder import made_once
 from tinysplit.codegen.end_tensors import EndTensor
 from tinysplit.codegen.library import LibraryContext
 from tinysplit.common.templates import render
@@ -59,6 +60,7 @@ def call(*command: object, data: bytes = b"") -> bytes:
 
 def compiled(folder: Path, inputs: list[EndTensor], outputs: list[EndTensor], program: str, language: int = 0) -> Path:
     compiler, suffix, standard = LANGUAGES[language]
+    folder.mkdir(exist_ok=True)
     context = LibraryContext("a network", "a board", "cortex-m4", (), inputs, outputs, 4)
     (folder / "tinysplit.h").write_text(render("library/tinysplit.h.j2", context))
     source = folder / f"program.{suffix}"
@@ -78,19 +80,26 @@ def stepped(values: np.ndarray, form: ValueFormat, scale: float, zero: int) -> n
     return np.clip(np.array(exact, np.int64), form.low, form.high)
 
 
+def program_of_inputs(form: int, language: int) -> Path:
+    """Return PROGRAM for a format by its index, compiled once for all scales and zeros of samples."""
+
+    def make(folder: Path) -> None:
+        compiled(folder, [end(FORMATS[form])], [end(FORMATS[form])], PROGRAM, language)
+
+    return made_once(f"inputs-{form}-{language}", make) / "program"
+
+
 @pytest.mark.parametrize("language", [0, 1], ids=["C", "C++"])
 @pytest.mark.parametrize("form", FORMATS, ids=str)
 @pytest.mark.parametrize(("scale", "zero"), [(1 / 255, 0), (0.58470, 83), (40.0, -7), (-1 / 255, 255)])
-def test_inputs_are_those_of_the_reference(
-    form: ValueFormat, scale: float, zero: int, language: int, tmp_path: Path
-) -> None:
+def test_inputs_are_those_of_the_reference(form: ValueFormat, scale: float, zero: int, language: int) -> None:
     numbers = np.random.default_rng(7)
     reals = np.float32(form.scale) * numbers.uniform(2 * form.low, 2 * form.high, VALUES).astype(np.float32)
     below_half = np.nextafter(np.float32(0.5), np.float32(0))
     reals[:6] = (np.inf, -np.inf, 0.0, -0.0, np.float32(form.scale) * below_half, np.float32(form.scale) * -0.5)
     pixels = numbers.integers(0, 256, VALUES, np.uint8)
     samples = numbers.integers(-32768, 32768, VALUES, np.int16)
-    program = compiled(tmp_path, [end(form)], [end(form)], PROGRAM, language)
+    program = program_of_inputs(FORMATS.index(form), language)
     data = reals.tobytes() + pixels.tobytes() + samples.tobytes()
     found = np.frombuffer(call(program, f"{scale:.9g}", zero, data=data), form.dtype).reshape(3, VALUES)
     steps = (reals / np.float32(form.scale)).astype(np.float64)

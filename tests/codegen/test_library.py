@@ -11,6 +11,7 @@ import pytest
 from commands.command_line import BAD_INPUT, run
 from example_folders import example
 from models.two_inputs import two_inputs, two_outputs
+from session.compiler_cache import compiled_each
 from tinysplit.network.ends import by_name
 from tinysplit.network.integer_reference import quantize_input, real_outputs, run_integer
 from tinysplit.network.sample_files import sample_source
@@ -52,8 +53,8 @@ def test_a_program_of_another_origin_computes_the_network(board: str, bits: int,
     folder = generated(tmp_path / "out", board, bits)
     library = tmp_path / "library"
     assert "include tinysplit.h" in run("library", str(folder), "-o", str(library))
-    sources = sorted(library.glob("*.c"))
-    call("gcc", *WARNINGS, f"-I{library}", *sources, PROGRAM / "main.c", "-o", tmp_path / "program")
+    objects = compiled_each(library, "gcc", *WARNINGS, "-I.")
+    call("gcc", *WARNINGS, f"-I{library}", *objects, PROGRAM / "main.c", "-o", tmp_path / "program")
     check_outputs(tmp_path / "program", folder)
 
 
@@ -104,8 +105,8 @@ def test_the_header_names_inputs_and_outputs(make: Callable[[Path], Path], tmp_p
         for number, _ in enumerate(graph.outputs, 1)
     ]
     (tmp_path / "main.c").write_text(PROGRAM_OF_NAMES.replace("CALLS", "\n".join(calls)))
-    sources = sorted(library.glob("*.c"))
-    call("gcc", *WARNINGS, f"-I{library}", *sources, tmp_path / "main.c", "-o", tmp_path / "program")
+    objects = compiled_each(library, "gcc", *WARNINGS, "-I.")
+    call("gcc", *WARNINGS, f"-I{library}", *objects, tmp_path / "main.c", "-o", tmp_path / "program")
     printed = call(tmp_path / "program", data=quantize_input(quantized, x[:1]).tobytes()).decode().splitlines()
     expected = by_name(graph.outputs, real_outputs(quantized, run_integer(quantized, x[:1])))
     for output, line in zip(graph.outputs, printed, strict=True):
@@ -132,7 +133,9 @@ def test_it_links_into_firmware_whose_linker_script_knows_nothing_of_it(tmp_path
     run("library", str(folder), "-o", str(library))
     machine = ("-mcpu=cortex-m4", "-mthumb", "--specs=rdimon.specs")
     elf = tmp_path / "firmware.elf"
-    call("arm-none-eabi-gcc", *machine, *WARNINGS, f"-I{library}", *library.glob("*.c"), PROGRAM / "main.c", "-o", elf)
+    compiler = ("arm-none-eabi-gcc", *machine, *WARNINGS)
+    objects = compiled_each(library, *compiler, "-I.")
+    call(*compiler, f"-I{library}", *objects, PROGRAM / "main.c", "-o", elf)
     sections = call("arm-none-eabi-size", "-A", elf).decode()
     assert ".arena" not in sections
     symbols = {line.split()[-1] for line in call("arm-none-eabi-nm", elf).decode().splitlines()}

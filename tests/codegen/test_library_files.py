@@ -10,6 +10,7 @@ import pytest
 from commands.command_line import BAD_INPUT, USAGE, run
 from example_folders import example
 from libraries.cases import G071, Case, split
+from session.compiler_cache import compiled_each
 
 PROGRAM = """#include "kws.hpp"
 
@@ -31,11 +32,7 @@ TAKES = "void output(const kws_output_t *from) override { seen = static_cast<uin
 
 def exported(folder: Path) -> set[str]:
     """Return the external names of the C files of a folder, compiled."""
-    objects = folder / "objects"
-    objects.mkdir()
-    sources = [str(path) for path in sorted(folder.glob("*.c"))]
-    subprocess.run(["gcc", "-std=c11", "-O1", "-c", f"-I{folder}", *sources], cwd=objects, check=True)
-    files = [str(path) for path in objects.glob("*.o")]
+    files = compiled_each(folder, "gcc", "-std=c11", "-O1", "-I.")
     listed = subprocess.run(["nm", "-g", "--defined-only", *files], capture_output=True, text=True, check=True).stdout
     return {words[-1] for words in map(str.split, listed.splitlines()) if len(words) == 3}
 
@@ -107,9 +104,7 @@ def test_the_class_for_cpp_compiles(number: int, tmp_path: Path) -> None:
     run("library", str(Case("two").folder), "-o", str(library), "--board", str(number), "--prefix", "kws")
     (tmp_path / "main.cpp").write_text(PROGRAM.replace("OWN", GIVES if number == 1 else TAKES))
     flags = ("-std=c++11", "-Wall", "-Wextra", "-Werror", "-pedantic", f"-I{library}")
-    sources = [str(path) for path in sorted(library.glob("*.c"))]
-    subprocess.run(["gcc", "-std=c11", "-c", f"-I{library}", *sources], cwd=tmp_path, check=True)
-    objects = [str(path) for path in tmp_path.glob("*.o")]
+    objects = compiled_each(library, "gcc", "-std=c11", "-I.")
     subprocess.run(["g++", *flags, "main.cpp", *objects, "-o", "program"], cwd=tmp_path, check=True)
 
 

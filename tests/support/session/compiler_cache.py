@@ -7,6 +7,7 @@ checkout have paths from inside, too (`path_in`), so that all checkouts of a mac
 
 import os
 import shutil
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,6 +46,15 @@ def path_in(folder: Path, path: Path) -> str:
     with suppress(FileExistsError):
         (folder / _CHECKOUT).symlink_to(ROOT)
     return str(_CHECKOUT / path.relative_to(ROOT))
+
+
+def compiled_each(folder: Path, *command: str) -> list[str]:
+    """Compile each C file of `folder` on its own, and there, for ccache to know it again; return the objects."""
+    objects = []
+    for source in sorted(folder.glob("*.c")):
+        objects.append(str(source.with_suffix(".o")))
+        subprocess.run([*command, "-c", source.name], cwd=folder, check=True)
+    return objects
 
 
 def compiler_behind() -> str:
