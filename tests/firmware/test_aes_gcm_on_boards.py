@@ -11,6 +11,7 @@ import pytest
 from programs.firmware_build import FLAGS, WARNINGS
 from programs.gcm_messages import Message
 from programs.virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
+from session.compiler_cache import path_in
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
 from virtual_stm32 import VirtualBoard, VirtualRig
@@ -228,9 +229,9 @@ def test_no_secret_stays_on_the_stack_or_in_the_message(tmp_path: Path, board_na
 def test_code_and_memory_are_small(tmp_path: Path, core: str) -> None:
     (tmp_path / "message.c").write_text('#include "gcm.h"\nextern gcm_t message;\ngcm_t message;\n')
     common = ROOT / "firmware" / "common"
-    compiler = ("arm-none-eabi-gcc", f"-mcpu={core}", *FLAGS, *WARNINGS, f"-I{common}")
+    compiler = ("arm-none-eabi-gcc", f"-mcpu={core}", *FLAGS, *WARNINGS, f"-I{path_in(tmp_path, common)}")
     for source in (*(common / name for name in SOURCES), tmp_path / "message.c"):
-        subprocess.run([*compiler, "-c", source], cwd=tmp_path, check=True)
+        subprocess.run([*compiler, "-c", path_in(tmp_path, source)], cwd=tmp_path, check=True)
     code = [size for name in ("aes.o", "gcm.o") for size in symbol_sizes(tmp_path / name, "tT")]
     variables = [size for name in ("aes.o", "gcm.o") for size in symbol_sizes(tmp_path / name, "bBdDrR")]
     assert variables == []  # no static RAM, no constants beside those among the code

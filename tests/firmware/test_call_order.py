@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from programs.firmware_build import firmware_of
+from session.compiler_cache import path_in
 from session.shared_folder import made_once
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
@@ -69,12 +70,12 @@ def compiled(folder: Path, board: Board, sources: Iterable[Path]) -> None:
     (folder / "standalone_settings.h").write_text(SETTINGS)
     includes = [
         "-I.",
-        *(f"-I{FIRMWARE / name}" for name in ("common", board.device.family, "wiring", "report")),
+        *(f"-I{path_in(folder, FIRMWARE / name)}" for name in ("common", board.device.family, "wiring", "report")),
     ]
     parts = macros(board, Parts(is_standalone=True, has_stop_mode=True))
     flags = (f"-mcpu={board.device.core}", "-mthumb", "-std=c11", "-O1", *(f"-D{each}" for each in parts))
     for source in sources:
-        command = [COMPILER, *flags, *includes, "-c", str(source), "-o", str(folder / f"{source.stem}.o")]
+        command = [COMPILER, *flags, *includes, "-c", path_in(folder, source), "-o", f"{source.stem}.o"]
         subprocess.run(command, cwd=folder, check=True)
 
 

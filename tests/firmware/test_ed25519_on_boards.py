@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from programs.firmware_build import FLAGS, WARNINGS
 from programs.virtual_firmware import MEMORY_FUNCTIONS, build, clock_settings, symbol_sizes, symbols
+from session.compiler_cache import path_in
 from tinysplit.boards.catalog import load_board
 from virtual_stm32 import VirtualBoard, VirtualRig
 
@@ -110,9 +111,9 @@ def test_boards_verify_within_cycles(
 @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m0plus", "cortex-m3", "cortex-m4", "cortex-m7"])
 def test_code_and_memory_are_small(tmp_path: Path, core: str) -> None:
     (tmp_path / "check.c").write_text('#include "ed25519.h"\nextern ed25519_t check;\ned25519_t check;\n')
-    compiler = ("arm-none-eabi-gcc", f"-mcpu={core}", *FLAGS, *WARNINGS, f"-I{COMMON}")
+    compiler = ("arm-none-eabi-gcc", f"-mcpu={core}", *FLAGS, *WARNINGS, f"-I{path_in(tmp_path, COMMON)}")
     for source in (*(COMMON / name for name in SOURCES), tmp_path / "check.c"):
-        subprocess.run([*compiler, "-c", source], cwd=tmp_path, check=True)
+        subprocess.run([*compiler, "-c", path_in(tmp_path, source)], cwd=tmp_path, check=True)
     used = [size for name in ("ed25519.o", "sha512.o") for size in symbol_sizes(tmp_path / name, "tTrRbBdD")]
     assert 0 < sum(used) <= MOST_CODE_BYTES
     assert not [size for name in ("ed25519.o", "sha512.o") for size in symbol_sizes(tmp_path / name, "bBdD")]

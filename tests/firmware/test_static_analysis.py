@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from example_folders.example import generate_example
+from session.compiler_cache import path_in
 from session.profiles import Profile, current
 from session.shared_folder import made_once
 from tinysplit.codegen.program_options import ProgramOptions
@@ -74,7 +75,7 @@ def program(family: str) -> Program:
     """Return the firmware of a family, and the generated sources of its board in `a_project`."""
     (folder,) = a_project(family).glob(f"board*_{BOARDS[family]}")
     flags = re.findall(r"(-m\S+|-D \S+)", (folder / "platformio.ini").read_text())
-    includes = ("include", FIRMWARE / "common", FIRMWARE / family)
+    includes = ("include", *(path_in(folder, FIRMWARE / name) for name in ("common", family)))
     common = (path for path in FIRMWARE.glob("common/*.c") if family in WITH_COMMON or "\n#if" in path.read_text())
     own = (path for each in (folder / "src", FIRMWARE / family) for path in each.glob("*.c"))
     registers = (FIRMWARE / family / f"{family}_registers.h").read_text()
@@ -109,7 +110,7 @@ def test_gcc_analyzer(tmp_path: Path, family: str) -> None:
     found = program(family)
     for path in found.sources:
         own = FALSE_POSITIVES.get(path.name, ())
-        source = path.relative_to(found.folder) if path.is_relative_to(found.folder) else path
+        source = path_in(found.folder, path)  # for ccache to know it again
         ran([*GCC_ANALYZER, *own, *found.flags, source, "-o", tmp_path / "analyzed.o"], found.folder)
 
 
