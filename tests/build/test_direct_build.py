@@ -27,7 +27,10 @@ PROGRAMS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param("plain", marks=pytest.mark.nightly), "standalone"],  # which has more kinds of memory
+)
 def test_the_compiler_alone_makes_the_program_of_platformio(name: str, tmp_path: Path) -> None:
     boards, programs = PROGRAMS[name]
     made, expected = tmp_path / "made", tmp_path / "expected"

@@ -2,15 +2,18 @@
 
 import random
 import time
-from pathlib import Path
 
 import pytest
 
-from libraries.cases import BLOCKING, FOLDERS, MAINS, Case
+from libraries.cases import BLOCKING, FOLDERS, Case
 from libraries.processes import Boards, Line, running
+from session.profiles import cases
 
 QUICK = ("two", "streamed", "unstaged", "rows")
 EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in FOLDERS]
+# Each folder runs by the call that polls, and those that differ in what their links do by the one that blocks.
+BY_DAY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.nightly) for name in FOLDERS]
+SEEDS = cases(quick=1, full=1, nightly=4)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -21,18 +24,25 @@ def test_libraries_compute_what_the_reference_does(name: str) -> None:
         case.check(boards)
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", BY_DAY)
 def test_calls_that_block_compute_the_same(name: str) -> None:
     case = Case(name, BLOCKING)
     with running(case.project, case.programs) as boards:
         case.check(boards)
 
 
-@pytest.mark.parametrize("main", MAINS, ids=["poll", "infer"])
 @pytest.mark.parametrize("name", EVERY)
-def test_bad_lines_cost_time_and_no_output(name: str, main: Path) -> None:
-    case = Case(name, main)
-    for seed in range(2):
+def test_bad_lines_cost_time_and_no_output(name: str) -> None:
+    check_on_bad_lines(Case(name))
+
+
+@pytest.mark.parametrize("name", BY_DAY)
+def test_bad_lines_cost_calls_that_block_time_and_no_output(name: str) -> None:
+    check_on_bad_lines(Case(name, BLOCKING))
+
+
+def check_on_bad_lines(case: Case) -> None:
+    for seed in range(SEEDS):
         with running(case.project, case.programs, Line(loss=0.0005, damage=0.0005), seed) as boards:
             for _ in range(3):
                 case.check(boards)

@@ -54,7 +54,11 @@ def test_the_port_to_the_hal_is_as_fast_as_the_generated_program(defines: tuple[
         assert boards.read(boards.first, "failures") == 0
 
 
-@pytest.mark.parametrize("defines", [(), BLOCKING], ids=["poll", "infer"])
+@pytest.mark.parametrize(
+    "defines",
+    [(), pytest.param(BLOCKING, marks=pytest.mark.nightly)],  # calls that block compute on two boards, above
+    ids=["poll", "infer"],
+)
 def test_three_boards_compute_and_go_on_after_resets(defines: tuple[str, ...]) -> None:
     with standalone_boards(*programs(CHAIN, *defines)) as boards:
         assert boards.run_to(2 * SAMPLES, 300)
@@ -84,7 +88,11 @@ def test_a_library_and_a_generated_program_work_together(number: int, tmp_path: 
 
 @pytest.mark.parametrize(
     "division",
-    [each for each in DIVISIONS if each.title in {"rows", "channels"}],
+    [
+        pytest.param(each, marks=pytest.mark.nightly if len(each.boards) == 2 else ())  # three have more links
+        for each in DIVISIONS
+        if each.title in {"rows", "channels"}
+    ],
     ids=lambda each: f"{each.title} {len(each.boards)}",
 )
 def test_divided_layers_compute_over_the_port_to_the_hal(division: Division) -> None:

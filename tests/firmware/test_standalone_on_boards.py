@@ -70,7 +70,10 @@ def test_divided_networks_run_by_themselves_and_go_on_after_a_reset(division: Di
 
 @pytest.mark.parametrize(
     ("late", "late_ms"),
-    [(0, 40), (1, 40), (0, 3000), (1, 3000), (0, 60_000), pytest.param(1, 60_000, marks=pytest.mark.nightly)],
+    [
+        *((0, 40), (1, 3000), (0, 60_000)),  # each board and each time once
+        *(pytest.param(*each, marks=pytest.mark.nightly) for each in ((1, 40), (0, 3000), (1, 60_000))),
+    ],
 )
 def test_the_order_of_power_on_does_not_matter(late: int, late_ms: int) -> None:
     with opened() as boards:
@@ -128,7 +131,7 @@ def test_a_cut_wire(wire: int, cut_ms: int) -> None:
         check_recovery(boards)
 
 
-@pytest.mark.parametrize("wire", [0, 1])
+@pytest.mark.parametrize("wire", [pytest.param(0, marks=pytest.mark.nightly), 1])  # test_a_cut_wire has both
 def test_a_wire_that_babbles(wire: int) -> None:
     with opened(CHAIN) as boards:
         boards.run(110)

@@ -60,19 +60,19 @@ def check_running(boards: StandaloneBoards, results: int = 3) -> None:
 
 @pytest.mark.parametrize(
     "names",
-    [
-        PAIR,
+    [  # families, each once
         (F401, G071, F446),
-        (H743, L4R5),
+        (H743, L452),
         (G071,),
         (L073, F746),
-        (G431, G474),
-        (F072, F091),
+        (G431, F072),
         (F103, F303),
         (WB55, WL55),
-        (U575, G071),
-        (H563, L452),
-        pytest.param((L552, H563), marks=pytest.mark.nightly),
+        (U575, H563),
+        *(
+            pytest.param(names, marks=pytest.mark.nightly)  # families that are above, beside others
+            for names in (PAIR, (H743, L4R5), (G431, G474), (F072, F091), (U575, G071), (H563, L452), (L552, H563))
+        ),
         pytest.param((H723, L452), marks=pytest.mark.nightly),
         pytest.param((F303, F302), marks=pytest.mark.nightly),
     ],
