@@ -31,7 +31,7 @@ from tinysplit.context import Context
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
-from tinysplit.memory.arena import NEAR_BEGIN, live_bytes
+from tinysplit.memory.arena import NEAR_BEGIN, most_live_bytes
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import MOVE_CYCLES, BoardMemory, Schedule
 from tinysplit.memory.optimize import plan_memory
@@ -209,8 +209,7 @@ def _arena(graph: Graph, widths: BitWidths, board: Board, optimize: Optimize) ->
 
 def _lower_bound(graph: Graph, widths: BitWidths, steps: list[PlanStep], memory: BoardMemory) -> int:
     schedule = Schedule(graph, widths, steps, memory.kernels, memory.fused, memory.moves)
-    buffers = list(schedule.buffers())
-    return max(live_bytes(buffers, buffer.first) for buffer in buffers)
+    return most_live_bytes(list(schedule.buffers()))
 
 
 FAMILY_BOARDS = (G0, L4PLUS, F4, H7)  # one of each family

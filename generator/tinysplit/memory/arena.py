@@ -6,7 +6,7 @@ The heuristic here is first-fit over several orders of the buffers, then first-f
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -85,33 +85,35 @@ class Arena(Generic[Key]):
 
 
 class Constraint(NamedTuple):
-    """Allowed distances in bytes (offset of buffer `other` minus own offset) of two buffers live in one step.
+    """Allowed distances in bytes (offset of the other buffer minus own offset) of two buffers live in one step.
 
     A distance is allowed when the buffers are disjoint (>= `disjoint_before` or <= -`disjoint_after`), or `in_place`.
     """
 
-    other: int  # index in the order of allocation
     disjoint_before: int
     disjoint_after: int
     in_place: InPlace
+    breakpoints: tuple[int, ...]  # distances at which a range of allowed ones begins or ends
 
     @classmethod
-    def of(cls, buffer: Buffer[Key], other: Buffer[Key], index: int) -> "Constraint":
-        """Return the constraint on `buffer`, with `other` at `index` in the order of allocation."""
-        own, its = dict(buffer.in_place).get(other.key), dict(other.in_place).get(buffer.key)
-        nowhere = InPlace(((-other.size_bytes, buffer.size_bytes),))
-        in_place = own or (its.reversed() if its else nowhere)
-        return cls(index, buffer.size_bytes, other.size_bytes, in_place.aligned())
+    def of(cls, buffer: Buffer[Key], other: Buffer[Key]) -> "Constraint":
+        """Return the constraint on `buffer`."""
+        own = next((each for key, each in buffer.in_place if key == other.key), None)
+        its = None if own else next((each for key, each in other.in_place if key == buffer.key), None)
+        return _constraint(buffer.size_bytes, other.size_bytes, own or (its and its.reversed()))
 
     def allows(self, distance: int) -> bool:
         """Return whether the buffer may begin `distance` bytes before the other."""
         return distance >= self.disjoint_before or -distance >= self.disjoint_after or self.in_place.allows(distance)
 
-    def breakpoints(self) -> Iterator[int]:
-        """Yield the distances at which a range of allowed distances begins or ends."""
-        yield from (self.disjoint_before, -self.disjoint_after)
-        ends = chain.from_iterable(self.in_place.forbidden)
-        yield from (end for end in ends if -self.disjoint_after < end < self.disjoint_before)
+
+@lru_cache(maxsize=1 << 14)  # many pairs of buffers have the same sizes
+def _constraint(size_bytes: int, other_bytes: int, in_place: InPlace | None) -> Constraint:
+    """Return the constraint on a buffer of `size_bytes`, which is disjoint without `in_place`."""
+    allowed = (in_place or InPlace(((-other_bytes, size_bytes),))).aligned()
+    ends = chain.from_iterable(allowed.forbidden)
+    within = (end for end in ends if -other_bytes < end < size_bytes)
+    return Constraint(size_bytes, other_bytes, allowed, (size_bytes, -other_bytes, *within))
 
 
 class FirstFit(Generic[Key]):
@@ -121,11 +123,11 @@ class FirstFit(Generic[Key]):
         """Take the buffers in their order of allocation; their sizes must be multiples of a word."""
         self.buffers = buffers
         live: dict[int, list[int]] = defaultdict(list)  # numbers of the buffers so far, by step
-        self.constraints: list[list[Constraint]] = []
+        self.constraints: list[list[tuple[int, Constraint]]] = []  # with the buffers that each is about
         for number, buffer in enumerate(buffers):
             steps = [live[step] for step in range(buffer.first, buffer.last + 1)]
             others = sorted(set(chain.from_iterable(steps)))
-            self.constraints.append([Constraint.of(buffer, buffers[index], index) for index in others])
+            self.constraints.append([(index, Constraint.of(buffer, buffers[index])) for index in others])
             for step in steps:
                 step.append(number)
 
@@ -151,14 +153,15 @@ class FirstFit(Generic[Key]):
 
     def _candidates(self, number: int, offsets: Sequence[int], limit_bytes: float) -> list[int]:
         """Return the offsets to try for a buffer, lowest first, given the offsets of those before it in the order."""
-        constraints, highest = self.constraints[number], limit_bytes - self.buffers[number].size_bytes
-        ends = {0, *(offsets[each.other] - end for each in constraints for end in each.breakpoints())}
+        constraints = [(offsets[index], each) for index, each in self.constraints[number]]
+        highest = limit_bytes - self.buffers[number].size_bytes
+        ends = {0, *(other - end for other, each in constraints for end in each.breakpoints)}
         if highest < inf:
             ends.add(int(highest))  # at the end of the arena, so that an in-place output can begin before it
         return sorted(
             offset
             for offset in ends
-            if 0 <= offset <= highest and all(each.allows(offsets[each.other] - offset) for each in constraints)
+            if 0 <= offset <= highest and all(each.allows(other - offset) for other, each in constraints)
         )
 
     def _arena(self, offsets: Sequence[int]) -> Arena[Key]:
@@ -195,7 +198,7 @@ def allocate(buffers: Sequence[Buffer[Key]], enough_bytes: int = 0) -> Arena[Key
 
 @lru_cache(maxsize=1 << 14)  # the kernels of a layer, and layers in many places and splits, have equal buffers
 def _allocated(words: tuple[Buffer[int], ...], enough_bytes: int) -> Arena[int]:
-    bound_bytes = max(live_bytes(words, step) for step in {buffer.first for buffer in words})
+    bound_bytes = most_live_bytes(words)
     orders = _first_orders(words)
     least_bytes = max(bound_bytes, enough_bytes)
     best = _smallest((arena for order in orders for arena in _reordered(order, least_bytes)), least_bytes)
@@ -213,16 +216,31 @@ def _smallest(arenas: Iterator[Arena[Key]], bound_bytes: int) -> Arena[Key]:
     return best
 
 
-def live_bytes(buffers: Sequence[Buffer[Key]], step: int) -> int:
-    """Return a lower bound in bytes on the arena in `step`: the live buffers, with all possible in-place overlap."""
-    live = {buffer.key: buffer for buffer in buffers if buffer.first <= step <= buffer.last}
+def live_by_step(buffers: Iterable[Buffer[Key]]) -> Mapping[int, Sequence[Buffer[Key]]]:
+    """Return the buffers that are live in each step, in their order."""
+    live: dict[int, list[Buffer[Key]]] = defaultdict(list)
+    for buffer in buffers:
+        for step in range(buffer.first, buffer.last + 1):
+            live[step].append(buffer)
+    return live
+
+
+def live_bytes(buffers: Sequence[Buffer[Key]]) -> int:
+    """Return a lower bound in bytes on the arena in a step with these buffers, with all possible in-place overlap."""
+    live = {buffer.key: buffer for buffer in buffers}
     shared = sum(
         max(0, in_place.shared_bytes(buffer.size_bytes, live[key].size_bytes))
-        for buffer in live.values()
+        for buffer in buffers
         for key, in_place in buffer.in_place
         if key in live
     )
-    return sum(buffer.size_bytes for buffer in live.values()) - shared
+    return sum(buffer.size_bytes for buffer in buffers) - shared
+
+
+def most_live_bytes(buffers: Sequence[Buffer[Key]]) -> int:
+    """Return the largest of these bounds, which is in a step where a buffer begins; 0 without buffers."""
+    live = live_by_step(buffers)
+    return max((live_bytes(live[step]) for step in {buffer.first for buffer in buffers}), default=0)
 
 
 def _first_orders(buffers: Sequence[Buffer[Key]]) -> list[list[Buffer[Key]]]:

@@ -6,7 +6,7 @@ MICRO 2016), restricted to pairs and to tiles of whole rows.
 """
 
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import gcd
 from typing import Self
 
@@ -18,6 +18,8 @@ from tinysplit.network.bit_widths import Widths
 from tinysplit.network.fixed_point.formats import IntArray
 from tinysplit.network.layers import Conv, DepthwiseConv, Layer, Pads, Window
 from tinysplit.network.layers.pool import Pool
+
+_MOST_FUSIONS = 1 << 14  # that are kept: all boards and plans have those of the same layers
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +42,7 @@ class FusedRows:
     out_tile_stride: int  # output elements of the consumer from one tile to the next
 
     @classmethod
+    @lru_cache(_MOST_FUSIONS)
     def of(cls, producer: Layer, consumer: Layer, out_rows: int = 1) -> Self | None:
         """Return the fusion of two layers with `out_rows` output rows of the consumer per tile, or None if impossible.
 

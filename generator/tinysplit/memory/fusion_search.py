@@ -9,7 +9,7 @@ from tinysplit.common.choices import Optimize
 from tinysplit.kernels import TABLE_ERROR, Kernel
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
-from tinysplit.memory.arena import live_bytes
+from tinysplit.memory.arena import live_by_step, live_bytes
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.layout import MOVE_CYCLES, Schedule, layer_ram_bytes
 from tinysplit.memory.schedule import PlanStep, StepKind
@@ -112,12 +112,12 @@ class _FusionSearch:
         least_bytes = _with_fused(schedule, fusions).size_bytes
         if schedule.fits(least_bytes):
             return []
-        buffers, run_steps = list(schedule.buffers()), schedule.run_steps
+        live, run_steps = live_by_step(schedule.buffers()), schedule.run_steps
         certain = [
             (number, fused)
             for number, fused in fusions
             if any(
-                live_bytes(buffers, run_steps[each]) > least_bytes for each in (number, *schedule.graph.readers(number))
+                live_bytes(live[run_steps[each]]) > least_bytes for each in (number, *schedule.graph.readers(number))
             )
         ]
         if _with_fused(schedule, certain).fits(least_bytes):

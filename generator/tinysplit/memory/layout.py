@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from tinysplit.common.alignment import aligned
 from tinysplit.kernels import Kernel
+from tinysplit.kernels.equal_layers import of_equal_shapes
 from tinysplit.kernels.in_place import Lead
-from tinysplit.memory.arena import NEAR_BEGIN, Arena, Buffer, InPlace, allocate, live_bytes
+from tinysplit.memory.arena import NEAR_BEGIN, Arena, Buffer, InPlace, allocate, live_by_step, most_live_bytes
 from tinysplit.memory.constants_in_ram import ByteRange
 from tinysplit.memory.fused_rows import FusedRows
 from tinysplit.memory.schedule import PlanStep, StepKind
@@ -133,8 +134,7 @@ class Schedule:
 
     def fits(self, limit_bytes: int) -> bool:
         """Return whether an arena of `limit_bytes` is found; skips the search when one step alone needs more."""
-        buffers = list(self.buffers())
-        return all(live_bytes(buffers, b.first) <= limit_bytes for b in buffers) and self.size_bytes <= limit_bytes
+        return most_live_bytes(list(self.buffers())) <= limit_bytes and self.size_bytes <= limit_bytes
 
     def buffers(self) -> Iterator[Buffer[BufferId]]:
         """Yield all buffers, with lifetimes in ticks: one tick per step and one per move before it."""
@@ -188,12 +188,11 @@ class Schedule:
     @property
     def _live(self) -> Mapping[int, Mapping[BufferId, ByteRange]]:
         run_ticks, _ = self._ticks
-        offsets, buffers = self._arena.offsets, list(self.buffers())
+        offsets, buffers = self._arena.offsets, live_by_step(self.buffers())
         live = {
             step: {
                 each.key: ByteRange(offsets[each.key], offsets[each.key] + each.size_bytes)
-                for each in buffers
-                if each.first <= run_ticks[step] <= each.last
+                for each in buffers[run_ticks[step]]
             }
             for step in set(self.run_steps.values())
         }
@@ -346,19 +345,44 @@ class Schedule:
         return {source: self.fused[producer].lead(Widths(x_bits, y_bits, y_bits))}
 
 
+class _Input(NamedTuple):
+    """An input of a layer; `first` is the first input with the same tensor."""
+
+    first: int
+    bits: int
+    size_bytes: int
+    is_read_later: bool  # by another layer
+
+
+def _inputs(graph: Graph, number: int, widths: BitWidths) -> tuple[_Input, ...]:
+    sources, layer = graph.predecessors[number], graph.layers[number]
+    return tuple(
+        _Input(
+            sources.index(source),
+            widths.values[name],
+            widths.size_bytes(graph, source),
+            graph.last_reader(source) > number,
+        )
+        for source, name in zip(sources, layer.inputs, strict=True)
+    )
+
+
 def layer_ram_bytes(graph: Graph, number: int, bits: int | BitWidths, kernel: Kernel) -> int:
     """Return the arena bytes while layer `number` (from 0) runs: inputs, output and the scratch memory of `kernel`."""
     layer, widths = graph.layers[number], BitWidths.of(graph, bits)
-    is_read_later = {source: graph.last_reader(source) > number for source in graph.predecessors[number]}
-    leads = layer_leads(graph, widths, number, kernel)
-    own = tuple((BufferId(source), InPlace.of(lead)) for source, lead in leads.items() if not is_read_later[source])
-    inputs = [
-        Buffer(BufferId(source), widths.size_bytes(graph, source), 0, int(stays))
-        for source, stays in is_read_later.items()
+    return _ram_bytes(kernel, layer, widths.of_layer(layer), _inputs(graph, number, widths))
+
+
+@of_equal_shapes
+def _ram_bytes(kernel: Kernel, layer: Layer, widths: Widths, inputs: tuple[_Input, ...]) -> int:
+    leads = _leads(kernel, layer, widths, inputs)
+    own = tuple((k, InPlace.of(lead)) for k, lead in leads.items() if not inputs[k].is_read_later)
+    tensors = [
+        Buffer(k, each.size_bytes, 0, int(each.is_read_later)) for k, each in enumerate(inputs) if k == each.first
     ]
-    output = Buffer(BufferId(number), widths.size_bytes(graph, number), 0, 1, own)
-    scratch_bytes = kernel.scratch_bytes(layer, widths.of_layer(layer))
-    return allocate([*inputs, output, Buffer(BufferId(number, is_scratch=True), scratch_bytes, 0, 0)]).size_bytes
+    output = Buffer(len(inputs), layer.out_shape.size * widths.y // 8, 0, 1, own)
+    scratch = Buffer(len(inputs) + 1, kernel.scratch_bytes(layer, widths), 0, 0)
+    return allocate([*tensors, output, scratch]).size_bytes
 
 
 def layer_leads(graph: Graph, widths: BitWidths, number: int, kernel: Kernel) -> Mapping[int, Lead]:
@@ -366,13 +390,18 @@ def layer_leads(graph: Graph, widths: BitWidths, number: int, kernel: Kernel) ->
 
     A tensor that the layer reads twice gets the lead that serves both reads.
     """
-    layer = graph.layers[number]
+    layer, sources = graph.layers[number], graph.predecessors[number]
+    leads = _leads(kernel, layer, widths.of_layer(layer), _inputs(graph, number, widths))
+    return {sources[k]: lead for k, lead in leads.items()}
+
+
+def _leads(kernel: Kernel, layer: Layer, widths: Widths, inputs: Sequence[_Input]) -> Mapping[int, Lead]:
+    """Return the same by the first input with a tensor."""
     found: dict[int, list[Lead | None]] = {}
-    for k, source in enumerate(graph.predecessors[number]):
-        own = widths.of_layer(layer)._replace(x=widths.values[layer.inputs[k]])
-        found.setdefault(source, []).append(kernel.lead(layer, k, own))
-    leads = {source: [lead for lead in own if lead] for source, own in found.items() if None not in own}
+    for k, each in enumerate(inputs):
+        found.setdefault(each.first, []).append(kernel.lead(layer, k, widths._replace(x=each.bits)))
+    leads = {first: [lead for lead in own if lead] for first, own in found.items() if None not in own}
     return {
-        source: Lead(max(lead.least_bytes for lead in own), lcm(*(lead.unit_bytes for lead in own)))
-        for source, own in leads.items()
+        first: Lead(max(lead.least_bytes for lead in own), lcm(*(lead.unit_bytes for lead in own)))
+        for first, own in leads.items()
     }
