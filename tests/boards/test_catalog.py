@@ -1,16 +1,14 @@
 """Boards: every file is valid, pins and clocks meet the data sheets, and errors name the mistake."""
 
 import dataclasses
-import io
 import json
 import re
 
 import pytest
-from rich.console import Console
 
 from tinysplit.boards.board import Board, Uart, check_baud
 from tinysplit.boards.board_files import board_names
-from tinysplit.boards.catalog import boards_to_json, load_board, load_boards, print_boards
+from tinysplit.boards.catalog import boards_to_json, load_board, load_boards
 from tinysplit.boards.devices import uart_pins
 from tinysplit.boards.published import Published
 from tinysplit.common.errors import UsageError
@@ -459,18 +457,6 @@ def test_the_hash_covers_every_fact() -> None:
     faster = dataclasses.replace(board.host_uart, clock_hz=1)
     assert dataclasses.replace(board, host_uart=faster).sha256 != board.sha256
     assert dataclasses.replace(board).sha256 == board.sha256
-
-
-def test_the_table_fits_120_columns() -> None:
-    output = io.StringIO()
-    print_boards(load_boards(), Console(file=output, width=120))
-    *lines, less_sure = output.getvalue().splitlines()
-    assert len(lines) == len(board_names()) + 1
-    assert less_sure.startswith(
-        "note: times and energies of nucleo_h563zi, nucleo_l552ze_q, nucleo_u575zi_q are less sure: Cortex-M33 "
-    )
-    (row,) = (line for line in lines if "nucleo_l4r5zi " in line)
-    assert row.split() == ["nucleo_l4r5zi", "m4", "120", "2048", "640", "44", "12", "2", "LPUART1"]
 
 
 def test_json_has_bytes_and_hertz() -> None:

@@ -32,7 +32,8 @@ from tinysplit.boards.devices import (
 )
 from tinysplit.boards.external_memory import ExternalMemory
 from tinysplit.boards.family_schema import BankOption, FamilyFile, MemorySystem
-from tinysplit.boards.less_sure import less_sure, less_sure_json
+from tinysplit.boards.less_sure import less_sure_json
+from tinysplit.boards.listed import ListedBoard, print_less_sure
 from tinysplit.boards.memory_system import caches, code_ram, memory_levels
 from tinysplit.boards.parts import Memory, Pin
 from tinysplit.boards.published import Published
@@ -340,33 +341,14 @@ def _uart_to_json(uart: Uart) -> dict[str, Any]:
     }
 
 
-def print_boards(boards: Sequence[Board], console: Console) -> None:
-    """Print the boards as a table."""
-    numbers = ("MHz", "flash KB", "RAM KB", "mW", "idle mW", "links")
-    table = plain_table("board", "core", numbers=numbers, last_labels=("host",))
-    for board in boards:
-        table.add_row(
-            board.name,
-            short_core(board),
-            f"{board.clock.core_hz / 1e6:g}",
-            _flash_kb(board),
-            f"{board.device.ram_bytes // KB}",
-            f"{board.power.run_w * MILLI:.0f}" if board.known_power else "-",
-            f"{board.power.idle_w * MILLI:.0f}" if board.known_power else "-",
-            str(len(board.link_uarts)),
-            board.host_uart.name,
-        )
-    console.print(table)
-    _print_less_sure(boards, console)
-
-
 def print_board(board: Board, console: Console) -> None:
     """Print one board, with the pins of its UARTs."""
+    listed = ListedBoard.of(board)
     console.print(f"{board.name}: {board.title}, {board.device.name}", highlight=False)
     wait_states = counted(board.clock.flash_wait_states, "wait state")
-    clock = f"{short_core(board)} at {board.clock.core_hz / 1e6:g} MHz, {wait_states}"
+    clock = f"{listed.short_core} at {board.clock.core_hz / 1e6:g} MHz, {wait_states}"
     sizes = ", ".join(f"{memory.name} {memory.size_bytes // KB} KB" for memory in board.device.ram)
-    console.print(f"{clock}; flash {_flash_kb(board)} KB; {sizes}", highlight=False)
+    console.print(f"{clock}; flash {listed.flash_kb} KB; {sizes}", highlight=False)
     if board.known_power:
         power = board.power
         console.print(f"{power.run_w * MILLI:.0f} mW running, {power.idle_w * MILLI:.0f} mW idle", highlight=False)
@@ -375,20 +357,4 @@ def print_board(board: Board, console: Console) -> None:
         use = "host" if uart is board.host_uart else "link"
         table.add_row(uart.name, use, uart.tx.name, uart.rx.name, str(uart.connector or ""))
     console.print(table)
-    _print_less_sure([board], console)
-
-
-def _print_less_sure(boards: Iterable[Board], console: Console) -> None:
-    for note in less_sure(boards):
-        console.print(note, highlight=False, soft_wrap=True)
-
-
-def short_core(board: Board) -> str:
-    """Return the core of a board as it is usually called: m0+, m4."""
-    return board.device.core.removeprefix("cortex-").replace("plus", "+")
-
-
-def _flash_kb(board: Board) -> str:
-    """Return the size of the flash, and of an external memory behind a plus sign."""
-    memories = [board.device.flash, *([board.external.memory] if board.external else [])]
-    return "+".join(f"{memory.size_bytes // KB}" for memory in memories)
+    print_less_sure([board], console)

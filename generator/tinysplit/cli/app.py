@@ -26,6 +26,7 @@ from tinysplit.cli.config.command import (
     PlainGroup,
     check_not_empty,
     value_mistake,
+    without_checks_of_defaults,
 )
 from tinysplit.common import package_files
 from tinysplit.common.choices import RENAMED
@@ -247,6 +248,10 @@ class _ErrorsAsLines(PlainGroup):
             raise  # typer ends quietly when the reader has closed the pipe
         except OSError as error:  # of --help
             raise _system_error(error) from None
+
+    @override
+    def get_params(self, ctx: Any) -> list[Any]:
+        return without_checks_of_defaults(super().get_params(ctx))
 
     @override
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:

@@ -1,6 +1,6 @@
 """`tinysplit boards`: the supported boards, and files for others."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from math import inf
 from pathlib import Path
@@ -8,14 +8,12 @@ from typing import Annotated, Any
 
 import typer
 
-from tinysplit.boards.board import Board
-from tinysplit.boards.board_files import check_new_file
-from tinysplit.boards.catalog import boards_to_json, load_board, load_boards, print_board, print_boards, short_core
+from tinysplit.boards.board_files import board_names, check_new_file, own_board_paths
+from tinysplit.boards.listed import ListedBoard, kept_list, print_boards
 from tinysplit.cli import completion
 from tinysplit.cli.basic_options import Force, Json, emit, messages
 from tinysplit.cli.option import option
 from tinysplit.common.errors import InputError, UsageError
-from tinysplit.common.output_file import check_output_file, write_whole_file
 from tinysplit.common.units import KB
 from tinysplit.settings.boards_and_links import BOARD, NEW
 from tinysplit.settings.result_files import FORCE, OUT
@@ -31,12 +29,12 @@ class Order(StrEnum):
     POWER = "power"
 
 
-_KEYS: dict[Order, Callable[[Board], Any]] = {
+_KEYS: dict[Order, Callable[[ListedBoard], Any]] = {
     Order.NAME: lambda board: board.name,
-    Order.CLOCK: lambda board: board.clock.core_hz,
-    Order.FLASH: lambda board: board.device.flash.size_bytes,
-    Order.RAM: lambda board: board.device.ram_bytes,
-    Order.POWER: lambda board: board.power.run_w if board.known_power else inf,
+    Order.CLOCK: lambda board: board.core_hz,
+    Order.FLASH: lambda board: board.flash_bytes,
+    Order.RAM: lambda board: board.ram_bytes,
+    Order.POWER: lambda board: inf if board.run_w is None else board.run_w,
 }
 
 
@@ -80,51 +78,80 @@ def boards(
     if force:
         raise UsageError(f"{FORCE} overwrites the file that {NEW} writes: name a part with {NEW}")
     if name is not None:
+        from tinysplit.boards.catalog import boards_to_json, load_board, print_board
+
         board = load_board(name)
         data = boards_to_json([board])[0] if as_json else {}
         emit(as_json, data, lambda console: print_board(board, console))
         return
     known = sorted(_chosen(family, core, ram), key=_KEYS[sort])
-    emit(as_json, {"boards": boards_to_json(known)} if as_json else {}, lambda console: print_boards(known, console))
+    emit(as_json, _to_json(known) if as_json else {}, lambda console: print_boards(known, console))
 
 
-def _chosen(family: str | None, core: str | None, ram_kb: int | None) -> list[Board]:
+def _to_json(boards: Sequence[ListedBoard]) -> dict[str, Any]:
+    from tinysplit.boards.catalog import boards_to_json, load_board
+
+    return {"boards": boards_to_json(load_board(each.name) for each in boards)}
+
+
+def _every() -> Iterator[ListedBoard]:
+    """Yield all boards in the order of their names: those that come with tinysplit as they are listed."""
+    names, kept = board_names(), kept_list()
+    own = own_board_paths(names)
+    for name in names:
+        if name in kept and name not in own:
+            yield kept[name]
+        else:
+            from tinysplit.boards.catalog import load_board
+
+            yield ListedBoard.of(load_board(name))
+
+
+def _chosen(family: str | None, core: str | None, ram_kb: int | None) -> list[ListedBoard]:
     """Return the boards that a list is to have. Raises UsageError with what there is where there are none."""
-    found = list(load_boards())
+    found = list(_every())
     if family is not None:
         found = _those(found, lambda board: _is_of(board, family), f"family {family}", _family)
     if core is not None:
         names = core.lower()
-        found = _those(found, lambda board: names in {short_core(board), board.device.core}, f"core {core}", short_core)
+        found = _those(found, lambda board: names in {board.short_core, board.core}, f"core {core}", _core)
     if ram_kb is not None:
-        most_kb = max(board.device.ram_bytes for board in found) // KB
-        found = [board for board in found if board.device.ram_bytes >= ram_kb * KB]
+        most_kb = max(board.ram_bytes for board in found) // KB
+        found = [board for board in found if board.ram_bytes >= ram_kb * KB]
         if not found:
             raise UsageError(f"no such board has {ram_kb} KB of RAM, the largest {most_kb} KB")
     return found
 
 
 def _those(
-    boards: Sequence[Board], suits: Callable[[Board], bool], what: str, kind: Callable[[Board], str]
-) -> list[Board]:
+    boards: Sequence[ListedBoard],
+    suits: Callable[[ListedBoard], bool],
+    what: str,
+    kind: Callable[[ListedBoard], str],
+) -> list[ListedBoard]:
     found = [board for board in boards if suits(board)]
     if not found:
         raise UsageError(f"no such board has the {what}, only {', '.join(sorted({kind(board) for board in boards}))}")
     return found
 
 
-def _family(board: Board) -> str:
-    return board.device.family.removeprefix("stm32")
+def _core(board: ListedBoard) -> str:
+    return board.short_core
 
 
-def _is_of(board: Board, family: str) -> bool:
+def _family(board: ListedBoard) -> str:
+    return board.part.removeprefix("stm32")[:2]
+
+
+def _is_of(board: ListedBoard, family: str) -> bool:
     """Whether a board is of a family, series or line, as in g0, STM32L4, l4+ (L4P to L4S) or l4r5."""
     wanted = f"stm32{family.lower().removeprefix('stm32')}"
-    return wanted == board.device.series or board.device.name.startswith(wanted)
+    return wanted == board.series or board.part.startswith(wanted)
 
 
 def _write_new(given: str, out: Path | None, *, force: bool) -> None:
     from tinysplit.boards.new_board import new_board_file
+    from tinysplit.common.output_file import check_output_file, write_whole_file
 
     part, text = new_board_file(given)
     path = out or Path(f"{part}.toml")

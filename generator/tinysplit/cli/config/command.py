@@ -3,9 +3,10 @@
 It is imported fast, as each command has it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from enum import Enum
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,6 +35,25 @@ def check_not_empty(command: Any, ctx: Any, args: list[str]) -> None:  # noqa: A
             raise CommandLineError(f"{name} is empty, but needs a value", ctx=ctx)
 
 
+def without_checks_of_defaults(parameters: Iterable[Any]) -> list[Any]:
+    """Return parameters of which typer checks only what is given: for its checks, it imports pydantic.
+
+    Defaults are None, or values of the type of the parameter.
+    """
+    parameters = list(parameters)
+    for each in parameters:
+        if "process_value" not in vars(each):
+            each.process_value = partial(_processed, each, each.process_value)
+    return parameters
+
+
+def _processed(parameter: Any, process: Callable[[Any, Any], Any], ctx: Any, value: Any) -> Any:  # noqa: ANN401 (click's)
+    is_default = value is None or (value is parameter.default and isinstance(value, Enum))
+    if not is_default or parameter.required or parameter.multiple or parameter.nargs != 1:
+        return process(ctx, value)
+    return parameter.callback(ctx, parameter, value) if parameter.callback else value
+
+
 class CheckedCommand(TyperCommand):
     """A command that refuses empty values: paths would be the current folder, texts and names no choice.
 
@@ -50,7 +70,7 @@ class CheckedCommand(TyperCommand):
     @override
     def get_params(self, ctx: Any) -> list[Any]:
         """Return the parameters, and --help-all."""
-        return [*super().get_params(ctx), _help_all_option()]
+        return without_checks_of_defaults([*super().get_params(ctx), _help_all_option()])
 
     @override
     def format_options(self, ctx: Any, formatter: Any) -> None:

@@ -13,8 +13,9 @@ from tinysplit.api.prediction import BoardUse, Prediction, predicted_split
 from tinysplit.api.splitting import split
 from tinysplit.boards.board import Board, board_title
 from tinysplit.boards.board_files import board_names
-from tinysplit.boards.catalog import load_board, short_core
+from tinysplit.boards.catalog import load_board
 from tinysplit.boards.link_rates import LOW_RATES, RATES
+from tinysplit.boards.listed import ListedBoard
 from tinysplit.cli.web.server import Site
 from tinysplit.common.choices import BIT_WIDTHS
 from tinysplit.common.errors import UsageError
@@ -229,7 +230,7 @@ def _reduced(graph: Graph, bits: int) -> Graph:
 
 
 def _about(board: Board) -> str:
-    core = f"Cortex-{short_core(board).upper()} at {board.clock.core_hz / 1e6:g} MHz"
+    core = f"Cortex-{ListedBoard.of(board).short_core.upper()} at {board.clock.core_hz / 1e6:g} MHz"
     return f"{core}, {board.device.flash.size_bytes // KB} + {board.device.ram_bytes // KB} KB"
 
 
