@@ -71,17 +71,15 @@ static uint8_t *chunk(const uart_link_t *port, uint32_t number) {
   return port->settings->chunks + number * port->settings->chunk_bytes;
 }
 
-static void fill_next(uart_link_t *port, uint32_t room) {
+/* Returns whether there was something to send. */
+static bool fill_piece(uart_link_t *port) {
   uint8_t *bytes = chunk(port, port->leaving ^ 1u);
-  uint32_t before = port->filled;
-  while (port->filled < room) {
-    uint32_t left = room - port->filled;
-    uint32_t count = link_fill(port->link, bytes + port->filled, left < PIECE_BYTES ? left : PIECE_BYTES);
-    if (count == 0) break;
-    port->filled = (uint16_t)(port->filled + count);
-    receive(port);
-  }
-  if (port->filled > before) write_back(bytes, port->filled);
+  uint32_t left = (uint32_t)port->settings->chunk_bytes - port->filled;
+  uint32_t count = link_fill(port->link, bytes + port->filled, left < PIECE_BYTES ? left : PIECE_BYTES);
+  if (count == 0) return false;
+  port->filled = (uint16_t)(port->filled + count);
+  write_back(bytes, port->filled);
+  return true;
 }
 
 uint32_t uart_link_left(const void *owner) {
@@ -99,11 +97,8 @@ static void send_next(uart_link_t *port) {
 }
 
 static void send(uart_link_t *port) {
-  if (!port->is_sending) {
-    fill_next(port, PIECE_BYTES);
-    send_next(port);
-  }
-  if (port->is_sending) fill_next(port, port->settings->chunk_bytes);
+  if (!port->is_sending && fill_piece(port)) send_next(port);
+  while (port->is_sending && port->filled < port->settings->chunk_bytes && fill_piece(port)) receive(port);
 }
 
 /* The interrupt fills the chunks: whoever wakes the link may have masked that of the host. */
