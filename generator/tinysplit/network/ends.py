@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tinysplit.network.onnx_file.integer_ends import IntegerInput
-
 ALL_INPUTS = "all inputs"  # names of these tensors on the boards
 ALL_OUTPUTS = "all outputs"
+
+
+@dataclass(frozen=True)
+class IntegerInput:
+    """The integers that a network takes: a real value is `scale` times an integer less `zero_point`."""
+
+    dtype: str
+    scale: float
+    zero_point: int
+
+    def real(self, integers: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Return what integers stand for."""
+        values: NDArray[np.float32] = (integers.astype(np.float32) - self.zero_point) * np.float32(self.scale)
+        return values
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

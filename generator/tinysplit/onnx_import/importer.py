@@ -11,10 +11,9 @@ import onnx
 from onnx import NodeProto, ValueInfoProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
-from tinysplit.network.ends import ALL_INPUTS, ALL_OUTPUTS, NetworkInput, NetworkOutput
+from tinysplit.network.ends import ALL_INPUTS, ALL_OUTPUTS, IntegerInput, NetworkInput, NetworkOutput
 from tinysplit.network.graph import Graph, with_clamps
 from tinysplit.network.layers import ArgMax, Concat, Layer, Permute, Shape
-from tinysplit.network.onnx_file.integer_ends import IntegerInput
 from tinysplit.onnx_import.constant_budget import ConstantBudget
 from tinysplit.onnx_import.constants import evaluate, fold
 from tinysplit.onnx_import.graph_builder import NO_MAP, OTHER_PADDING, GraphBuilder

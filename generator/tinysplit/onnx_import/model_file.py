@@ -8,8 +8,8 @@ import onnx
 from onnx import ModelProto, TensorProto, numpy_helper
 
 from tinysplit.common.errors import InputError, one_line
+from tinysplit.network.ends import IntegerInput
 from tinysplit.network.onnx_file.float_network import as_float_network
-from tinysplit.network.onnx_file.integer_ends import IntegerInput
 from tinysplit.network.onnx_file.kept_states import kept_states
 from tinysplit.network.onnx_file.living_nodes import sort_nodes
 from tinysplit.network.onnx_file.model_source import parse_source, read_source

@@ -1,12 +1,14 @@
 """The figures of a placement as files and JSON have them: L, T, I, period, energy, and what sets the period."""
 
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from tinysplit.common.choices import InputSource
 from tinysplit.common.file_schema import FileModel, Number, Seconds
 from tinysplit.split.problem import Period
-from tinysplit.split.solution import Split
 from tinysplit.timing.bottleneck import Bottleneck, Place
+
+if TYPE_CHECKING:
+    from tinysplit.split.solution import Split  # which takes long, and manifests have to be imported fast
 
 
 class FigureBottleneck(FileModel):
@@ -46,7 +48,7 @@ class PlacementFigures(FileModel):
     power: dict[str, float] | None = None  # `PowerFigures` of the simulated firmware
 
     @classmethod
-    def of(cls, split: Split) -> Self:
+    def of(cls, split: "Split") -> Self:
         """Return the figures of `split`."""
         return cls(
             L=split.l_s,

@@ -2,9 +2,10 @@
 
 from onnx import ModelProto
 
+from tinysplit.network.ends import IntegerInput
 from tinysplit.network.onnx_file.composed_operators import with_composed_operators
 from tinysplit.network.onnx_file.computed_sizes import with_known_sizes
-from tinysplit.network.onnx_file.integer_ends import IntegerInput, with_float_ends
+from tinysplit.network.onnx_file.integer_ends import with_float_ends
 from tinysplit.network.onnx_file.integer_operators import with_float_operators
 from tinysplit.network.onnx_file.loops import with_recurrent_loops
 from tinysplit.network.onnx_file.masks import with_masks_apart

@@ -5,13 +5,12 @@ preprocessing begins with pixels of 8 bits. With these two nodes, such a network
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from tinysplit.common.errors import InputError
+from tinysplit.network.ends import IntegerInput
 from tinysplit.network.onnx_file.opsets import convert_old
 
 INTEGERS = {TensorProto.INT8, TensorProto.UINT8, TensorProto.INT16, TensorProto.UINT16}
@@ -21,20 +20,6 @@ MOVING = {
 }
 IN_PAIRS = {*MOVING, "MaxPool", "Clip"}  # operators that may stand between the two nodes of a pair, on integers
 FLOATS = {TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.DOUBLE}
-
-
-@dataclass(frozen=True)
-class IntegerInput:
-    """The integers that a network takes: a real value is `scale` times an integer less `zero_point`."""
-
-    dtype: str
-    scale: float
-    zero_point: int
-
-    def real(self, integers: NDArray[np.generic]) -> NDArray[np.float32]:
-        """Return what integers stand for."""
-        values: NDArray[np.float32] = (integers.astype(np.float32) - self.zero_point) * np.float32(self.scale)
-        return values
 
 
 def with_float_ends(model: ModelProto) -> dict[str, IntegerInput]:

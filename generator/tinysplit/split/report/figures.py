@@ -1,13 +1,16 @@
 """Lines of the figures of a placement, the same in all commands: L, T and I, period and bottleneck, and energy."""
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from tinysplit.boards.board import SUPPLY_V, board_title, no_energy_model
 from tinysplit.common.choices import InputSource
 from tinysplit.common.units import MILLI, MS, PERCENT
 from tinysplit.split.problem import Period
-from tinysplit.split.solution import Split
 from tinysplit.timing.bottleneck import Bottleneck, bottleneck_text
+
+if TYPE_CHECKING:
+    from tinysplit.split.solution import Split  # which `build` need not import
 
 SHOWN_MS = 0.005
 S_PER_H = 3600
@@ -53,7 +56,7 @@ def battery_text(power_w: float, capacity_mah: float) -> str:
     return f"a battery of {capacity_mah:g} mAh lasts {days:.1f} days at {current_text(power_w)} (MCUs only, estimated)"
 
 
-def throughput_lines(split: Split) -> Iterator[str]:
+def throughput_lines(split: "Split") -> Iterator[str]:
     """Yield the period with what sets it, and energy."""
     yield period_text(split.period_s, split.problem.period_definition, split.problem.handoff_parts.input_source)
     if split.timing:
@@ -64,7 +67,7 @@ def throughput_lines(split: Split) -> Iterator[str]:
     yield energy_text(split.energy_j, split.problem.frame_period_s)
 
 
-def power_lines(split: Split) -> Iterator[str]:
+def power_lines(split: "Split") -> Iterator[str]:
     """Yield mean power, and the time in stop mode."""
     if split.power and not split.without_currents:
         yield split.power.text
@@ -73,19 +76,19 @@ def power_lines(split: Split) -> Iterator[str]:
         yield f"in stop mode for {', '.join(shares)} of the time"
 
 
-def figure_lines(split: Split) -> Iterator[str]:
+def figure_lines(split: "Split") -> Iterator[str]:
     """Yield all figures of a placement."""
     yield f"{latency_text(split.l_s, split.t_s, split.i_s)} (estimated{with_host(split)})"
     yield from throughput_lines(split)
     yield from power_lines(split)
 
 
-def with_host(split: Split) -> str:
+def with_host(split: "Split") -> str:
     """Return whether L, T and I have transfers of the host."""
     return ", including host transfers" if split.problem.host_seconds else ""
 
 
-def bottleneck_of(split: Split, found: Bottleneck) -> str:
+def bottleneck_of(split: "Split", found: Bottleneck) -> str:
     """Return what sets the period, and for which share of it it is busy, as text."""
     ends = [number for number in (found.busy.device, found.busy.receiver) if number >= 0]
     titles = [board_title(number + 1, split.problem.devices[number].name) for number in ends]
