@@ -60,7 +60,7 @@ def test_fused_layers_are_not_cut_apart_where_one_does_not_fit_alone(network: Gr
     assert needed
     assignment = solve(problem).assignment
     limit_bytes = problem.devices[0].ram_bytes
-    linked = replace(problem, alone=(), alone_fused=())  # alone, a board has kernels of little flash
+    linked = replace(problem, alone=None)  # alone, a board has kernels of little flash
     for producer in needed:
         assert assignment[producer] == assignment[producer + 1]
         apart = (0,) * (producer + 1) + (1,) * (len(problem.layers) - producer - 1)

@@ -31,14 +31,15 @@ def kernel_reasons(choice: KernelChoice, board_plan: BoardPlan, number: int) -> 
     fastest = choice.kernel(number)
     if number in board_plan.named:
         yield f"{board_plan.named[number]} was requested"
-    elif own is not fastest:
+    elif own is not fastest and board_plan.optimize in OBJECTIVE:
         yield f"{OBJECTIVE[board_plan.optimize]} than {fastest.name}"
     if rule and rule.scheme and rule.scheme not in {kernel.scheme(layer) for kernel in kernels}:
         yield f"no {rule.scheme} kernel for this layer on {core}"
     if kernels == (own,):
         yield f"{own.name} is the only kernel for this layer on {core} with {_bits(widths)}"
     yield from _compared_cycles(kernels, own, choice, number)
-    yield from _without_memory(kernels, own, choice, number)
+    small = own if own is not fastest and board_plan.optimize is Optimize.CYCLES else None
+    yield from _without_memory(kernels, own, choice, number, small)
     yield from _needing_fewer_bits(layer, core, widths, kernels)
 
 
@@ -82,8 +83,10 @@ def _against(kernel: Kernel, cycles: int, own: int, error: float) -> str:
     return f"{text})"
 
 
-def _without_memory(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice, number: int) -> Iterator[str]:
-    """Yield the kernels that RAM or flash excluded, with the bytes that decided."""
+def _without_memory(
+    kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice, number: int, small: Kernel | None
+) -> Iterator[str]:
+    """Yield the kernels that RAM or flash excluded, with the bytes that decided; `small`: see `lacks_flash_for`."""
     for kernel in kernels:
         if kernel is own:
             continue
@@ -92,7 +95,7 @@ def _without_memory(kernels: Sequence[Kernel], own: Kernel, choice: KernelChoice
             yield f"{kernel.name} takes much RAM, which only a board that has the whole network may leave free"
         elif choice.waits(number, kernel) == float("inf"):
             yield f"{kernel.name} needs {needed_bytes} bytes of RAM with its tensors, of {choice.limit_bytes}"
-        elif flash_bytes := choice.lacks_flash_for(number, kernel):
+        elif flash_bytes := choice.lacks_flash_for(number, kernel, small):
             yield f"{kernel.name} takes {flash_bytes} bytes more flash, which the whole network does not leave free"
 
 

@@ -1,10 +1,11 @@
 """Costs of layers on boards and of tensors on links: the splitting problem of a network."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise, starmap
 from math import inf
+from operator import ne
 from typing import NamedTuple
 
 from tinysplit.boards.board import Board, check_baud
@@ -20,10 +21,12 @@ from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
+from tinysplit.memory.arena import live_bytes
 from tinysplit.memory.fusion_search import FusedCosts, fused_costs
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import Schedule, layer_ram_bytes
 from tinysplit.memory.link_memory import record_bytes
+from tinysplit.memory.schedule import PlanStep
 from tinysplit.network.bit_widths import BitWidths
 from tinysplit.network.graph import NETWORK_INPUT, Graph
 from tinysplit.network.quantized_graph import QuantizedGraph
@@ -36,6 +39,7 @@ from tinysplit.split.problem import (
     ConstantsInRam,
     DeviceLimits,
     FusedLayers,
+    KernelCosts,
     LayerCosts,
     Problem,
     check_currents,
@@ -98,7 +102,7 @@ def make_problems(
         return [problem]
     without = [replace(board, external=None) for board in boards]
     inside = make_problem(table, graph, without, settings, widths, quantized)
-    is_same = (inside.layers, inside.alone) == (problem.layers, problem.alone)
+    is_same = (inside.costs, inside.alone) == (problem.costs, problem.alone)
     return [problem] if is_same else [problem, inside]
 
 
@@ -112,11 +116,11 @@ def _measured_problem(
 ) -> Problem:
     kernels = _board_kernels(table, graph, boards, settings, widths, quantized)
     link_settings = settings.link_settings_on(boards)
-    layers, fused = _layers_of(kernels)
+    costs = _costs_of(kernels)
     devices = tuple(
         _with_external(limits_of(table, boards, index, link_settings), own.choice) for index, own in enumerate(kernels)
     )
-    out_bytes = [layer.out_bytes for layer in layers]
+    out_bytes = [layer.out_bytes for layer in costs.layers]
     if not graph.is_distributed:  # which may leave boards out
         check_connected(boards, link_settings)
     host_baud = settings.host_baud_on(boards)
@@ -134,7 +138,7 @@ def _measured_problem(
     links = links_of(direct, out_bytes, ram_bytes, link_settings) if link_settings.named else None
     host_s = tuple(host_seconds(board, in_bytes, out_bytes[-1], host_baud, settings.input_source) for board in boards)
     problem = Problem(
-        layers,
+        costs.layers,
         devices,
         links.transfer_seconds if links else direct,
         must_use_all=settings.use_all,
@@ -142,27 +146,34 @@ def _measured_problem(
         host_seconds=host_s if settings.host_transfers else (),
         input_bytes=in_bytes,
         handoff=handoff,
-        fused=fused,
+        fused=costs.fused,
         origins=tuple(part.tensor for part in graph.parts),
+        minimises_ram=settings.optimize is Optimize.RAM,
         keeps_state=graph.keeps_state,
     )
     if graph.is_distributed:
         return _with_arenas(problem, graph, widths, kernels)
     alone = [_first(replace(each, choice=each.choice.alone)) for each in kernels]
-    return problem if alone == kernels else problem.with_alone(*_layers_of(alone))
+    return problem.with_costs(costs, _costs_of(alone))
 
 
-def _layers_of(kernels: Sequence["_BoardKernels"]) -> tuple[tuple[LayerCosts, ...], tuple[FusedLayers, ...]]:
-    """Return the layers on boards with these kernels, and those that take less RAM where they are fused."""
-    graph = kernels[0].choice.graph
+def _costs_of(kernels: Sequence["_BoardKernels"]) -> KernelCosts:
+    """Return the costs of layers on boards with these kernels, and of those that they may have in their place."""
+    graph, smaller = kernels[0].choice.graph, [own.smaller for own in kernels]
     layers = tuple(_layer_costs(number, kernels) for number in range(len(graph.layers)))
-    return layers, () if graph.is_distributed else _fused_layers(layers, kernels)
+    fused = () if graph.is_distributed else _fused_layers(layers, kernels)
+    has_smaller = not graph.is_distributed and any(map(ne, smaller, kernels))
+    return KernelCosts(layers, fused, _costs_of(smaller) if has_smaller else None)
 
 
 def _with_arenas(problem: Problem, graph: Graph, widths: BitWidths, boards: Sequence["_BoardKernels"]) -> Problem:
     """Return the problem of a distributed network with its arenas: plans have no larger ones."""
     planned = board_steps(problem, graph.boards, transfers(problem, graph.boards))
     steps = [planned.get(board, []) for board in range(len(boards))]
+    if problem.minimises_ram:
+        small = frozenset(chain.from_iterable(starmap(_small_parts, zip(boards, steps, strict=True))))
+        boards = [replace(own, small=small.intersection(own.choice.numbers)) for own in boards]
+        problem = replace(problem.with_costs(_costs_of(boards)), small=small)
     recorded = replace(problem, record_bytes=tuple(record_bytes(own, graph) for own in steps))
     linked = link_bytes(recorded, graph.boards, (0,) * len(boards))
     free = (device.ram_bytes - linked[board] for board, device in enumerate(problem.devices))
@@ -171,6 +182,17 @@ def _with_arenas(problem: Problem, graph: Graph, widths: BitWidths, boards: Sequ
         for own, board, free_bytes in zip(steps, boards, free, strict=True)
     )
     return replace(recorded, arena_bytes=tuple(arenas))
+
+
+def _small_parts(board: "_BoardKernels", steps: Sequence[PlanStep]) -> Iterator[int]:
+    """Yield the parts of a board whose fastest kernels, or those of other tiles of their layer, need a larger arena."""
+    graph, widths = board.choice.graph, board.choice.widths
+    least_bytes = Schedule(graph, widths, steps, board.smaller.kernels).size_bytes
+    fast = Schedule(graph, widths, steps, board.kernels)
+    buffers = list(fast.buffers())
+    for number, step in fast.run_steps.items():
+        if live_bytes(buffers, step) > least_bytes:
+            yield from graph.siblings(number)
 
 
 def _board_kernels(
@@ -233,6 +255,14 @@ class _BoardKernels:
     optimize: Optimize
     named: tuple[tuple[int, str], ...]
     quantized: QuantizedGraph | None
+    small: frozenset[int] = frozenset()  # layers with smaller kernels
+
+    @property
+    def smaller(self) -> "_BoardKernels":
+        """The kernels that some layers have in place of these: the same where no assignment asks for others."""
+        may_differ = {Optimize.RAM: True, Optimize.CYCLES: self.choice.exceeds_flash, Optimize.FLASH: False}
+        other = _first(replace(self, small=frozenset(self.choice.numbers if may_differ[self.optimize] else ())))
+        return self if other.kernels == self.kernels else other
 
     @cached_property
     def layers(self) -> Sequence[_LayerOnBoard]:
@@ -248,7 +278,10 @@ class _BoardKernels:
     def kernels(self) -> Mapping[int, Kernel]:
         """The kernel of each layer."""
         names, choice = dict(self.named), self.choice
-        return {number: choice.kernel(number, self.optimize, names.get(number)) for number in choice.numbers}
+        return {
+            number: choice.of_goal(number, self.optimize, names.get(number), is_small=number in self.small)
+            for number in choice.numbers
+        }
 
     @cached_property
     def fused(self) -> Mapping[int, FusedCosts]:
@@ -293,16 +326,8 @@ class _BoardKernels:
         return layer_ram_bytes(self.choice.graph, number, self.choice.widths, self.kernels[number])
 
     def _flash_bytes(self, number: int) -> int:
-        """Return the bytes of a layer's constants and code; for Optimize.RAM also those of its fastest kernel.
-
-        The memory layout takes the fastest kernels that RAM allows.
-        """
-        if number not in self.kernels:
-            return 0
-        kernels = [self.kernels[number]]
-        if self.optimize is Optimize.RAM:
-            kernels.append(self.choice.kernel(number, name=dict(self.named).get(number)))
-        return max(self.choice.flash_bytes(number, kernel) for kernel in kernels)
+        """Return the bytes of a layer's constants and code."""
+        return self.choice.flash_bytes(number, self.kernels[number]) if number in self.kernels else 0
 
 
 @lru_cache(_MOST_BOARDS)

@@ -41,7 +41,7 @@ def best_case(problem: Problem) -> Figures:
 def best_case_of_copies(problem: Problem) -> Figures:
     """Return lower bounds for copies of the whole network on every device: its layers alone, without host and links."""
     whole_s = _layer_seconds(problem).sum(axis=0)
-    flash_bytes = np.array([layer.flash_bytes for layer in problem.layers]).sum(axis=0)
+    flash_bytes = np.array([layer.flash_bytes for layer in with_least_of_all(problem).layers]).sum(axis=0)
     free_bytes = [device.flash_bytes + device.link_flash_bytes for device in problem.devices]
     if not np.isfinite(whole_s).all() or (flash_bytes > free_bytes).any():
         return NOWHERE

@@ -81,11 +81,8 @@ class ProblemTable:
             return tuple(0.0 if h == i else row[second if indices[h] == indices[i] else indices[h]] for h in devices)
 
         whole = self.problem.of(tuple(indices)) if len(indices) == 1 else self.problem
-        alone = tuple(layer.on(indices) for layer in whole.alone), tuple(each.on(indices) for each in whole.alone_fused)
-        picked = replace(
-            whole,
-            layers=tuple(layer.on(indices) for layer in whole.layers),
-            fused=tuple(fused.on(indices) for fused in whole.fused),
+        return replace(
+            whole.with_costs(whole.costs.on(indices), whole.alone and whole.alone.on(indices)),
             devices=limits if len(indices) > 1 else (limits[0].without_links,),
             transfer_seconds=tuple(
                 tuple(pick(table[indices[i]], i) for i in devices) for table in self.problem.transfer_seconds
@@ -96,7 +93,6 @@ class ProblemTable:
             handoff=_handoff_of(self.problem.handoff, indices, pick) if self.problem.handoff else None,
             must_use_all=True,
         )
-        return picked.with_alone(*alone)
 
 
 def _handoff_of(

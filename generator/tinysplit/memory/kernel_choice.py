@@ -23,7 +23,7 @@ from tinysplit.memory.constants_in_ram import (
 )
 from tinysplit.memory.external_weights import Movable, choose_external
 from tinysplit.memory.fusion_search import least_pair_bytes
-from tinysplit.memory.kernel_exchange import Loss, Saving
+from tinysplit.memory.kernel_exchange import Loss, Saving, least_losses
 from tinysplit.memory.layout import Schedule, layer_ram_bytes
 from tinysplit.memory.resident_constants import ResidentRoom, far_ram, resident_rooms, with_residents
 from tinysplit.memory.schedule import PlanStep, StepKind
@@ -76,6 +76,15 @@ class KernelChoice:
         Tiles of one layer have the kernel of the largest one, if it fits all of them: then they share its constants.
         """
         return self._of_tiles(number, lambda each: self._own(each, optimize, name))
+
+    def of_goal(self, number: int, goal: Optimize, name: str | None = None, *, is_small: bool = False) -> Kernel:
+        """Return the kernel that layer `number` has for the `goal` of a plan, or the smaller one it may have.
+
+        To minimise RAM, too, kernels are the fastest ones but for those of layers that would make the arena larger.
+        """
+        if is_small or goal is Optimize.FLASH:
+            return self.kernel(number, Optimize.RAM if goal is Optimize.RAM else Optimize.FLASH, name)
+        return self.kernel(number, name=name)
 
     def _of_tiles(self, number: int, choose_own: Callable[[int], Kernel]) -> Kernel:
         """Return what is chosen for the largest tile of the layer, if it fits layer `number`, else for that."""
@@ -145,41 +154,33 @@ class KernelChoice:
         other = replace(self, is_alone=True).known
         return self if all(other.kernel(number) is self.kernel(number) for number in self.numbers) else other
 
+    @property
+    def exceeds_flash(self) -> bool:
+        """Whether the board's flash cannot hold all layers with their fastest kernels, nor an external memory some."""
+        kernels = {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
+        return not self.board.external and self._free_flash_bytes(kernels) < 0
+
     @cached_property
     def _small_kernels(self) -> Mapping[int, Kernel]:
-        """Kernels that take little flash, where what the board has to compute exceeds it with the fastest ones.
+        """Kernels that take little flash, where the parts of the board exceed it with the fastest ones.
 
-        Of layers that another board may have, the fastest kernels are counted: a split is the better remedy.
-        Those that lose fewest cycles a byte come first; those that turn out not to be needed are left out.
+        Of whole layers another board may have some: they have such kernels where an assignment asks for it.
         """
-        if not (self.graph.is_distributed or self.is_alone) or self.board.external:
+        if not self.graph.is_distributed or not self.exceeds_flash:
             return {}
         usual = {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
-        missing_bytes = -self._free_flash_bytes(usual)
-        if missing_bytes <= 0:
-            return {}
-        taken: list[Loss] = []
-        for loss in sorted(self._losses(usual), key=lambda each: each.cycles / each.flash_bytes):
-            if missing_bytes > 0:
-                taken.append(loss)
-                missing_bytes -= loss.flash_bytes
-        found: dict[int, Kernel] = {}
-        for loss in sorted(taken, key=lambda each: -each.cycles):
-            if missing_bytes + loss.flash_bytes <= 0:
-                missing_bytes += loss.flash_bytes
-            else:
-                found |= loss.kernels
-        return found
+        small = {number: self.of_goal(number, Optimize.CYCLES, is_small=True) for number in self.numbers}
+        exchanged = least_losses(self._losses(usual, small), -self._free_flash_bytes(usual))
+        return {number: small[number] for number in exchanged}
 
-    def _losses(self, usual: Mapping[int, Kernel]) -> Iterator[Loss]:
+    def _losses(self, usual: Mapping[int, Kernel], small: Mapping[int, Kernel]) -> Iterator[Loss]:
         """Yield what kernels of little flash lose and save against the usual ones."""
         for tiles in dict.fromkeys(map(self.graph.siblings, usual)):
-            small = {each: self._of_tiles(each, partial(self._usual, optimize=Optimize.FLASH)) for each in tiles}
-            own = {each: usual[each] for each in tiles}
-            saved = sum(starmap(self._flash_bytes, own.items())) - sum(starmap(self._flash_bytes, small.items()))
-            cycles = (sum(starmap(self._cycles_in_flash, each.items())) for each in (small, own))
+            new, old = ({each: kernels[each] for each in tiles} for kernels in (small, usual))
+            saved = sum(starmap(self._flash_bytes, old.items())) - sum(starmap(self._flash_bytes, new.items()))
+            cycles = (sum(starmap(self._cycles_in_flash, each.items())) for each in (new, old))
             if saved > 0:
-                yield Loss(small, next(cycles) - next(cycles), saved)
+                yield Loss(tiles, next(cycles) - next(cycles), saved)
 
     def _free_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
         """Return the bytes of flash that all layers leave free with their constants in it, negative if none."""
@@ -240,13 +241,15 @@ class KernelChoice:
         layer, core = self.graph.layers[number], self.board.device.core
         return predicted_cycles(self.table, kernel, layer, core, self.widths.of_layer(layer)) is not None
 
-    def lacks_flash_for(self, number: int, kernel: Kernel) -> int:
+    def lacks_flash_for(self, number: int, kernel: Kernel, small: Kernel | None = None) -> int:
         """Return the bytes of flash that a kernel takes more than the chosen one, if only flash excludes it; else 0.
 
-        It is faster by more than `LEAST_SAVING`, the RAM has room for it, and the flash has none.
+        It is faster by more than `LEAST_SAVING`, the RAM has room for it, and the flash has none. `small` is the chosen
+        one where it is of little flash for want of more.
         """
-        if number in self._small_kernels and kernel is self._of_tiles(number, self._usual_kernels.__getitem__):
-            return self._flash_bytes(number, kernel) - self._flash_bytes(number, self._small_kernels[number])
+        small = small or self._small_kernels.get(number)
+        if small and kernel is self._of_tiles(number, self._usual_kernels.__getitem__):
+            return self._flash_bytes(number, kernel) - self._flash_bytes(number, small)
         savings, large = self._savings({number: self._usual_kernels[number]}), self._large_kernels.get(number)
         lacking = (saving.flash_bytes for saving in savings if saving.kernel is kernel and saving.exceeds(large))
         return next(lacking, 0)

@@ -1,4 +1,4 @@
-"""Memory layout of a board: fused layers, moved tensors and slower kernels where they make the arena smaller."""
+"""Memory layout of a board: fused layers and moved tensors where they make the arena smaller."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,9 +7,8 @@ from types import MappingProxyType
 
 from tinysplit.boards.board import Board
 from tinysplit.common.choices import Optimize
-from tinysplit.kernels import Kernel
 from tinysplit.kernels.cost_table import CycleTable
-from tinysplit.memory.fusion_search import fuse_layers, kernels_support, smallest_subset
+from tinysplit.memory.fusion_search import fuse_layers, smallest_subset
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import BoardMemory, Schedule, TensorMove
 from tinysplit.memory.schedule import PlanStep, StepKind
@@ -32,18 +31,20 @@ def plan_memory(
     index: int = 0,
     *,
     is_alone: bool = False,
+    small: frozenset[int] = frozenset(),
 ) -> BoardMemory:
     """Return the memory layout of `board`, which runs `steps`.
 
     `named` requests a kernel or a scheme by its name for some layers (by index). The arena may be larger than
     `ram_bytes`; the caller checks that. `index` is that of the board, from 0; it `is_alone` if no other has a layer.
+    The layers `small` have their smaller kernels (`split/evaluate/kernels.py`).
 
     Layers are fused where that makes the arena smaller. Tensors move where the arena would not fit otherwise, or, for
-    Optimize.RAM, wherever that makes it smaller. For Optimize.RAM, kernels with less scratch memory are used in place
-    of faster ones where that makes the arena smaller.
+    Optimize.RAM, wherever that makes it smaller.
     """
     choice = KernelChoice(table, graph, widths, board, index=index, is_alone=is_alone).known
-    return _planned(choice, tuple(steps), ram_bytes, optimize, tuple(named.items()))
+    small &= {step.item for step in steps if step.kind is StepKind.RUN}
+    return _planned(choice, tuple(steps), ram_bytes, optimize, tuple(named.items()), small)
 
 
 @lru_cache(_MOST_PLANS)
@@ -53,15 +54,15 @@ def _planned(
     ram_bytes: int,
     optimize: Optimize,
     named: Sequence[tuple[int, str]],
+    small: frozenset[int],
 ) -> BoardMemory:
     """Return the layout; the same one for equal plans, which a split and its reasons make several times."""
     names, core = dict(named), choice.board.device.core
     runs = [step.item for step in steps if step.kind is StepKind.RUN]
-    kernels = {number: choice.kernel(number, optimize, names.get(number)) for number in runs}
+    kernels = {number: choice.of_goal(number, optimize, names.get(number), is_small=number in small) for number in runs}
     separate = Schedule(choice.graph, choice.widths, steps, kernels)
     schedule = separate if choice.graph.is_distributed else fuse_layers(choice.table, separate, core, optimize)
     if optimize is Optimize.RAM:
-        schedule, separate = (_with_fast_kernels(each, choice, names) for each in (schedule, separate))
         ram_bytes = 0
     if schedule.size_bytes <= ram_bytes:
         return schedule.memory()
@@ -74,28 +75,6 @@ def _with_moves(schedule: Schedule, wanted_bytes: int) -> Schedule:
         return replace(schedule, moves=tuple(sorted(moves)))
 
     return build(smallest_subset(_all_moves(schedule), build, wanted_bytes))
-
-
-def _with_fast_kernels(schedule: Schedule, choice: KernelChoice, named: Mapping[int, str]) -> Schedule:
-    """Return the schedule with the fastest kernels that need no larger arena, the layers with most MACs first."""
-    fast = {number: _fastest(schedule, number, choice, named.get(number)) for number in schedule.kernels}
-    slow = [number for number, kernel in schedule.kernels.items() if fast[number] is not kernel]
-    moving = replace(schedule, moves=tuple(sorted(_all_moves(schedule))))
-
-    def build(some: Sequence[int]) -> Schedule:
-        return replace(moving, kernels=fast | {number: schedule.kernels[number] for number in some})
-
-    layers = schedule.graph.layers
-    needed = smallest_subset(sorted(slow, key=lambda number: -layers[number].macc), build, 0)
-    return replace(build(needed), moves=())
-
-
-def _fastest(schedule: Schedule, number: int, choice: KernelChoice, name: str | None) -> Kernel:
-    """Return the fastest kernel of a layer that supports its fusion, if it is fused."""
-    kernel, core = choice.kernel(number, name=name), choice.board.device.core
-    own = replace(schedule, kernels={**schedule.kernels, number: kernel})
-    supported = all(kernels_support(own, core, producer, fused) for producer, fused in schedule.fused.items())
-    return kernel if supported else schedule.kernels[number]
 
 
 def _all_moves(schedule: Schedule) -> list[TensorMove]:

@@ -1,13 +1,11 @@
-"""What the memory of a plan adds to the times of layers: tiles of fused layers, moved tensors, other kernels."""
+"""What the memory of a plan adds to the times of layers: tiles of fused layers, and moved tensors."""
 
 from collections.abc import Iterable
 from dataclasses import replace
 
 from tinysplit.common.alignment import WORD_BYTES
-from tinysplit.common.choices import Optimize
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
-from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import MOVE_CYCLES
 from tinysplit.memory.schedule import StepKind
 from tinysplit.network.bit_widths import BitWidths
@@ -19,7 +17,7 @@ from tinysplit.split.problem import Problem
 def as_planned(
     table: CycleTable, problem: Problem, graph: Graph, widths: BitWidths, boards: Iterable[BoardSteps]
 ) -> Problem:
-    """Return `problem` with the times that layers take in their plans; it counts each alone, with its usual kernel."""
+    """Return `problem` with the times that layers take in their plans; it counts each alone."""
     layers = list(problem.layers)
     for board in boards:
         for index, step in enumerate(board.steps):
@@ -36,14 +34,10 @@ def _more_cycles(
 ) -> float:
     memory, core, layer = board.memory, board.board.device.core, graph.layers[number]
     kernel, own, calls = memory.kernels[number], memory.layer(graph, number), memory.calls(graph, number)
-    usual = kernel
-    if board.optimize is Optimize.RAM:  # the memory layout takes the fastest kernels that the RAM allows
-        choice = KernelChoice(table, graph, widths, board.board, index=board.index).known
-        usual = choice.kernel(number, board.optimize, board.named.get(number))
     moved_bytes = sum(widths.size_bytes(graph, move.tensor) for move in memory.moves if move.step == step)
     moving_cycles = moved_bytes / WORD_BYTES * MOVE_CYCLES
-    if own is layer and calls == 1 and kernel is usual:
+    if own is layer and calls == 1:
         return moving_cycles
     layer_widths = widths.of_layer(layer)
-    alone = kernel_cycles(table, layer, core, layer_widths, usual)
+    alone = kernel_cycles(table, layer, core, layer_widths, kernel)
     return moving_cycles + kernel_cycles(table, own, core, layer_widths, kernel, calls) - alone

@@ -35,6 +35,7 @@ from tinysplit.split.evaluate.actions import board_steps
 from tinysplit.split.evaluate.cuts import cuts as cuts_of
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.evaluate.kernels import with_kernels_of
 from tinysplit.split.problem import Assignment, Problem
 from tinysplit.timing.program import Program
 from tinysplit.timing.topology import Cut
@@ -174,8 +175,6 @@ class BoardPlan:
             self.link_driving,
             takes_input=self.takes_input,
             gives_output=self.gives_output,
-            optimize=self.optimize,
-            named=self.named,
         )
 
     @property
@@ -228,7 +227,7 @@ def make_plan(
     board has too few link UARTs or not that memory, a UART cannot generate its baud rate, or no kernel of that name can
     compute a layer, InputError without a route, and CheckFailedError if an arena or code is larger than its memory.
     """
-    widths, named, problem = BitWidths.of(graph, bits), dict(kernels), problem.of(assignment)
+    widths, named, problem = BitWidths.of(graph, bits), dict(kernels), with_kernels_of(problem, assignment)
     check_named(graph, widths, [boards[device] for device in assignment], named)
     cuts, output_board = _cuts(graph, boards, problem, assignment, settings)
     is_alone = len(set(assignment)) == 1 and not graph.is_distributed
@@ -240,7 +239,8 @@ def make_plan(
         records = problem.record_bytes[index] if graph.is_distributed else 0
         link_memory = _LinkMemory(board, own_links, _tensor_bytes(steps, cuts), settings.driver, records)
         free_bytes = ram_bytes - link_memory.least_bytes
-        memory = plan_memory(table, graph, widths, board, steps, free_bytes, optimize, named, index, is_alone=is_alone)
+        on_board = (steps, free_bytes, optimize, named, index)
+        memory = plan_memory(table, graph, widths, board, *on_board, is_alone=is_alone, small=problem.small)
         driving, link_bytes = link_memory.choose(ram_bytes - aligned(memory.arena.size_bytes))
         ends = _host_ends(graph, widths, memory, settings, is_last=gives_output)
         stages = StageBuffers({}, None, None, 0)

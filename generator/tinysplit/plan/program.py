@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.link_driver import LinkDriving
-from tinysplit.common.choices import Optimize
 from tinysplit.memory.layout import BoardMemory
 from tinysplit.memory.schedule import PlanStep, StepKind
 from tinysplit.plan.stages import StageBuffers
@@ -28,8 +27,6 @@ class BoardSteps:
     driving: LinkDriving
     takes_input: bool
     gives_output: bool
-    optimize: Optimize
-    named: Mapping[int, str]  # kernels that the user chose
 
 
 class RunRows(NamedTuple):

@@ -39,7 +39,7 @@ class PartCosts:
     """Costs of parts of `graph`, each on a board that has nothing else: what its neighbours take can only add to them.
 
     Their output lies over their input as far as their kernel allows it. Parts of one shape are costed once. They take
-    the time of their fastest kernel and the flash of their smallest one, as a board has either (`KernelChoice`).
+    the time of their fastest kernel and the memory of their smallest one, as a board has either.
     """
 
     table: CycleTable
@@ -94,11 +94,13 @@ class PartCosts:
             has_residents = self.settings.optimize is not Optimize.RAM and not self.settings.has_weights_file
             on_board = (self.boards[board], self.settings.code_memory)
             choice = KernelChoice(self.table, network, own, *on_board, has_residents=has_residents)
-            kernel = choice.kernel(0, self.settings.optimize)
-            flash_bytes = choice.flash_bytes(0, kernel)
-            if self.settings.optimize is Optimize.CYCLES:
-                flash_bytes = min(flash_bytes, choice.flash_bytes(0, choice.kernel(0, Optimize.FLASH)))
-            self._known[key] = PartCost(choice.seconds(0, kernel), flash_bytes, choice.live_bytes(0, kernel))
+            goal = self.settings.optimize
+            kernels = dict.fromkeys(choice.of_goal(0, goal, is_small=is_small) for is_small in (False, True))
+            self._known[key] = PartCost(
+                min(choice.seconds(0, each) for each in kernels),
+                min(choice.flash_bytes(0, each) for each in kernels),
+                min(choice.live_bytes(0, each) for each in kernels),
+            )
         return self._known[key]
 
 

@@ -158,6 +158,26 @@ class FusedLayers:
 
 
 @dataclass(frozen=True)
+class KernelCosts:
+    """Costs of all layers with their fastest kernels, alone and fused, and with `smaller` ones, None where none differ.
+
+    Which layers have smaller ones follows from an assignment (`split/evaluate/kernels.py`).
+    """
+
+    layers: tuple[LayerCosts, ...]
+    fused: tuple[FusedLayers, ...] = ()
+    smaller: "KernelCosts | None" = None
+
+    def on(self, devices: Sequence[int]) -> "KernelCosts":
+        """Return the costs on these devices, each of which may occur several times."""
+        return KernelCosts(
+            tuple(layer.on(devices) for layer in self.layers),
+            tuple(fused.on(devices) for fused in self.fused),
+            self.smaller and self.smaller.on(devices),
+        )
+
+
+@dataclass(frozen=True)
 class DeviceLimits:
     """Memory of a device that is free for layers, and its power while it computes, transfers or idles.
 
@@ -230,8 +250,10 @@ class Problem:
     origins: tuple[int, ...] = ()  # of a distributed network (network/distribute.py): the layer that each is a part of
     arena_bytes: tuple[int, ...] = ()  # of a distributed network, [device]: all that its parts and transfers take,
     record_bytes: tuple[int, ...] = ()  # and the records of their times
-    alone: tuple[LayerCosts, ...] = ()  # `layers` of a device that has all of them, empty where they are the same
-    alone_fused: tuple[FusedLayers, ...] = ()  # and `fused` of it
+    smaller: KernelCosts | None = None  # see `KernelCosts`
+    minimises_ram: bool = False  # else smaller kernels are those of little flash
+    small: frozenset[int] = frozenset()  # the layers that have smaller kernels, once an assignment has chosen
+    alone: KernelCosts | None = None  # of a device that has all layers, None where they are the same
     keeps_state: bool = False  # an inference depends on those before it: there is one copy of the network
 
     def __post_init__(self) -> None:
@@ -335,10 +357,15 @@ class Problem:
         """Return the problem without limits on latency, period and energy; `frame_period_s` stays."""
         return replace(self, max_latency_s=inf, max_period_s=inf, max_energy_j=inf)
 
-    def with_alone(self, layers: tuple[LayerCosts, ...], fused: tuple[FusedLayers, ...]) -> "Problem":
-        """Return the problem with the costs of a device that has all layers, none where they are the same."""
-        is_same = (layers, fused) == (self.layers, self.fused)
-        return replace(self, alone=() if is_same else layers, alone_fused=() if is_same else fused)
+    @property
+    def costs(self) -> KernelCosts:
+        """The costs of all layers, where no device has all of them."""
+        return KernelCosts(self.layers, self.fused, self.smaller)
+
+    def with_costs(self, costs: KernelCosts, alone: KernelCosts | None = None) -> "Problem":
+        """Return the problem with these costs, and with those of a device that has all layers."""
+        alone = None if alone == costs else alone
+        return replace(self, layers=costs.layers, fused=costs.fused, smaller=costs.smaller, alone=alone)
 
     def of(self, assignment: Assignment) -> "Problem":
         """Return the problem with the costs of `assignment`: a device that has all layers may have other kernels."""
@@ -346,7 +373,7 @@ class Problem:
 
     @cached_property
     def _of_one_device(self) -> "Problem":
-        return replace(self, layers=self.alone, fused=self.alone_fused, alone=(), alone_fused=())
+        return self.with_costs(self.alone) if self.alone else self
 
     @property
     def n_candidates(self) -> int:

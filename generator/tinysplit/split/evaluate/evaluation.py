@@ -10,6 +10,7 @@ from math import inf, isfinite
 
 from tinysplit.split.evaluate.cuts import cuts, host_transfers
 from tinysplit.split.evaluate.energy import energy_j
+from tinysplit.split.evaluate.kernels import with_kernels_of
 from tinysplit.split.evaluate.memory import flash_bytes, link_bytes, linked_devices, ram_bytes
 from tinysplit.split.evaluate.period import period_s
 from tinysplit.split.evaluate.program import Firmware
@@ -162,4 +163,4 @@ class Evaluation:
 
 def evaluate(problem: Problem, assignment: Assignment) -> Evaluation:
     """Return the figures of `assignment`, the 0-based device of every layer; any assignment is allowed."""
-    return Evaluation(problem.of(assignment), assignment)
+    return Evaluation(with_kernels_of(problem, assignment), assignment)

@@ -13,7 +13,7 @@ from tinysplit.common.errors import CheckFailedError
 from tinysplit.common.tables import shortened
 from tinysplit.common.units import MILLI, MS
 from tinysplit.split.evaluate.replication import replicate
-from tinysplit.split.least_costs import with_least_costs
+from tinysplit.split.least_costs import with_least_costs, with_least_kernels
 from tinysplit.split.problem import FusedLayers, LayerCosts, Objective, Problem, within
 from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.no_split import (
@@ -79,6 +79,7 @@ def _capacity_reason(problem: Problem) -> str:
 def _explanation(problem: Problem) -> str:
     if problem.is_limited:
         return _violated_limits(problem)
+    problem = with_least_kernels(problem)
     devices = range(len(problem.devices))
     shortages = [(missing, device) for device in devices if (missing := _missing(problem, device)) > 0]
     if shortages:

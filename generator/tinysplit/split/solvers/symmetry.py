@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tinysplit.split.problem import FusedLayers, LayerCosts, Problem
+from tinysplit.split.problem import Problem
 from tinysplit.timing.handoff import Handoff
 from tinysplit.timing.topology import Hop, Links, pair_of
 
@@ -34,10 +34,8 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
     swapped[a], swapped[b] = b, a
     if problem.handoff and not _hand_off_alike(problem.handoff, swapped):
         return False
-    if any(_fused_costs(pair, a) != _fused_costs(pair, b) for pair in problem.fused):
-        return False
     return (
-        all(_costs(layer, a) == _costs(layer, b) for layer in problem.layers)
+        all(each.on((a,)) == each.on((b,)) for each in (problem.costs, problem.alone) if each)
         and all(
             table[i][h] == table[swapped[i]][swapped[h]]
             for table in problem.transfer_seconds
@@ -46,15 +44,6 @@ def _are_interchangeable(problem: Problem, a: int, b: int) -> bool:
         )
         and (problem.links is None or _are_linked_alike(problem.links, swapped))
     )
-
-
-def _costs(layer: LayerCosts, device: int) -> tuple[object, ...]:
-    constants = layer.constants[device] if layer.constants else None
-    return layer.flash_bytes[device], layer.ram_bytes[device], layer.seconds[device], constants
-
-
-def _fused_costs(pair: FusedLayers, device: int) -> tuple[object, ...]:
-    return pair.producer_ram_bytes[device], pair.consumer_ram_bytes[device]
 
 
 def _hand_off_alike(parts: Handoff, swapped: Sequence[int]) -> bool:

@@ -1,6 +1,6 @@
 """What layers take on a device, alone or fused with their neighbours there."""
 
-from tinysplit.split.least_costs import with_least_costs
+from tinysplit.split.least_costs import with_least_costs, with_least_kernels
 from tinysplit.split.problem import Problem
 
 
@@ -8,8 +8,8 @@ class FusedLayerCosts:
     """The costs of each layer by whether the layers that it may be fused with are on its device."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem, self.least = problem, with_least_costs(problem)
-        self._behind = {fused.producer: fused for fused in problem.fused}  # with the layer behind
+        self.problem, self.least = with_least_kernels(problem), with_least_costs(problem)
+        self._behind = {fused.producer: fused for fused in self.problem.fused}  # with the layer behind
 
     def joins(self, layer: int) -> bool:
         """Return whether `layer` may be fused with the one behind it."""

@@ -157,9 +157,10 @@ class LabelBounds:
     def dominates_by_bounds(self) -> bool:
         """Whether a label may be dropped although it leads to a better split than the one that dominates it.
 
-        The true period of the firmware is known for complete paths only. What is dropped has no smaller bound.
+        The true period of the firmware, and which layers have smaller kernels, are known for complete paths only. What
+        is dropped has no smaller bound.
         """
-        return self.resources.is_firmware and self.has_dominance
+        return (self.resources.is_firmware or self.problem.smaller is not None) and self.has_dominance
 
     def undominated(self, labels: Labels) -> Ints:
         """Return the rows of the labels that no compared label dominates."""
