@@ -95,9 +95,10 @@ class PartCosts:
             on_board = (self.boards[board], self.settings.code_memory)
             choice = KernelChoice(self.table, network, own, *on_board, has_residents=has_residents)
             goal = self.settings.optimize
-            kernels = dict.fromkeys(choice.of_goal(0, goal, is_small=is_small) for is_small in (False, True))
+            fastest = choice.of_goal(0, goal)
+            kernels = {fastest, choice.of_goal(0, goal, is_small=True)}
             self._known[key] = PartCost(
-                min(choice.seconds(0, each) for each in kernels),
+                choice.seconds(0, fastest),
                 min(choice.flash_bytes(0, each) for each in kernels),
                 min(choice.live_bytes(0, each) for each in kernels),
             )
