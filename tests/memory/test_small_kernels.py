@@ -8,6 +8,7 @@ import pytest
 
 from tinysplit.boards.board import Board
 from tinysplit.boards.catalog import load_board
+from tinysplit.codegen.kernel_reasons import kernel_reasons
 from tinysplit.common.choices import Optimize, Slices
 from tinysplit.costs.link_options import LinkSettings
 from tinysplit.costs.problem_builder import make_problem
@@ -26,6 +27,7 @@ from tinysplit.slices.search import SliceSearch
 from tinysplit.slices.sliced_network import SlicedNetwork
 from tinysplit.slices.solvers import AXES
 from tinysplit.split import clock
+from tinysplit.split.evaluate.evaluation import evaluate
 
 BOARD = load_board("nucleo_g071rb")
 FIRMWARE = shipped_table().firmware[BOARD.device.family]
@@ -109,11 +111,18 @@ def test_a_board_alone_has_kernels_of_little_flash_in_its_plan_too(graph: Graph)
     board = with_flash(needed_bytes(roomy, fast) - FIRMWARE.link_flash_bytes - 2000)
     two, one = (make_problem(shipped_table(), graph, [board] * count, SETTINGS) for count in (2, 1))
     assert [layer.flash_bytes[0] for layer in two.layers] == [roomy.flash_bytes(*each) for each in fast.items()]
-    assert sum(layer.flash_bytes[0] for layer in one.layers) <= one.devices[0].flash_bytes
     plan = make_plan(shipped_table(), graph, 8, [board], one, (0, 0, 0), LinkSettings(115_200))
     chosen = plan.boards[0].memory.kernels
-    assert chosen == kernels(replace(roomy, board=board, is_alone=True)) != fast
-    assert plan.boards[0].kernel_choice(graph, roomy.widths).kernel(1) == chosen[1]
+    assert {number for number in fast if chosen[number] is not fast[number]} == plan.problem.small
+    assert plan.problem.small
+    flash_bytes = sum(roomy.flash_bytes(*each) for each in chosen.items())
+    assert evaluate(one, (0, 0, 0)).flash_bytes == (flash_bytes,)
+    assert flash_bytes <= one.devices[0].flash_bytes
+    (why,) = (
+        kernel_reasons(plan.boards[0].kernel_choice(graph, roomy.widths), plan.boards[0], number)
+        for number in sorted(plan.problem.small)[:1]
+    )
+    assert any("bytes more flash, which the whole network does not leave free" in each for each in why)
 
 
 def test_parts_of_tight_boards_are_no_slower_than_with_small_kernels_alone(graph: Graph) -> None:
