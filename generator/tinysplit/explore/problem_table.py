@@ -81,8 +81,10 @@ class ProblemTable:
             return tuple(0.0 if h == i else row[second if indices[h] == indices[i] else indices[h]] for h in devices)
 
         whole = self.problem.of(tuple(indices)) if len(indices) == 1 else self.problem
-        return replace(
-            whole.with_costs(whole.costs.on(indices), whole.alone and whole.alone.on(indices)),
+        costs = whole.costs.on(indices)
+        picked = replace(
+            whole,
+            layers=costs.layers,
             devices=limits if len(indices) > 1 else (limits[0].without_links,),
             transfer_seconds=tuple(
                 tuple(pick(table[indices[i]], i) for i in devices) for table in self.problem.transfer_seconds
@@ -93,6 +95,7 @@ class ProblemTable:
             handoff=_handoff_of(self.problem.handoff, indices, pick) if self.problem.handoff else None,
             must_use_all=True,
         )
+        return picked.with_costs(costs, whole.alone and whole.alone.on(indices))
 
 
 def _handoff_of(
