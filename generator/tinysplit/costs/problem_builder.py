@@ -21,7 +21,7 @@ from tinysplit.costs.transfers import check_connected, host_seconds, links_of
 from tinysplit.kernels import Kernel
 from tinysplit.kernels.cost_table import CycleTable
 from tinysplit.kernels.cycle_prediction import kernel_cycles
-from tinysplit.memory.arena import live_bytes
+from tinysplit.memory.arena import live_by_step, live_bytes
 from tinysplit.memory.fusion_search import FusedCosts, fused_costs
 from tinysplit.memory.kernel_choice import KernelChoice
 from tinysplit.memory.layout import Schedule, layer_ram_bytes
@@ -189,9 +189,9 @@ def _small_parts(board: "_BoardKernels", steps: Sequence[PlanStep]) -> Iterator[
     graph, widths = board.choice.graph, board.choice.widths
     least_bytes = Schedule(graph, widths, steps, board.smaller.kernels).size_bytes
     fast = Schedule(graph, widths, steps, board.kernels)
-    buffers = list(fast.buffers())
+    live = live_by_step(fast.buffers())
     for number, step in fast.run_steps.items():
-        if live_bytes(buffers, step) > least_bytes:
+        if live_bytes(live[step]) > least_bytes:
             yield from graph.siblings(number)
 
 
