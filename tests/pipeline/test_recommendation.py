@@ -20,7 +20,8 @@ from tinysplit.split.solution import Split
 
 G0, F4, L4, H7 = "nucleo_g071rb", "nucleo_f401re", "nucleo_l412kb", "nucleo_h743zi"
 PAIRS = (*itertools.combinations((G0, F4, L4, H7), 2), (G0, G0), (L4, L4))
-DAILY_PAIRS = ((F4, L4), (G0, H7))  # of large networks
+DAILY_PAIRS = ((F4, L4), (G0, H7))  # of large networks, and at a low rate: each board once
+OTHER_PAIRS = tuple(pytest.param(boards, marks=pytest.mark.nightly) for boards in PAIRS if boards not in DAILY_PAIRS)
 
 
 def recommended(model: Path, boards: tuple[str, ...], baud: int) -> Split:
@@ -35,22 +36,23 @@ def assert_unbeaten(split: Split) -> None:
     assert all(split.figures.period_s <= other * (1 + 1e-9) for other in others if other is not None)
 
 
-@pytest.mark.parametrize("baud", [115_200, 921_600])
 @pytest.mark.parametrize("boards", PAIRS, ids="+".join)
-def test_no_board_and_no_copies_are_better(boards: tuple[str, str], baud: int) -> None:
-    assert_unbeaten(recommended(MODEL, boards, baud))
+def test_no_board_and_no_copies_are_better(boards: tuple[str, str]) -> None:
+    assert_unbeaten(recommended(MODEL, boards, 921_600))
+
+
+@pytest.mark.parametrize("boards", [*DAILY_PAIRS, *OTHER_PAIRS], ids="+".join)
+def test_no_board_and_no_copies_are_better_at_a_low_rate(boards: tuple[str, str]) -> None:
+    assert_unbeaten(recommended(MODEL, boards, 115_200))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "boards"),
-    [
-        *((KWS, boards) for boards in PAIRS),
-        *((RESNET, boards) for boards in DAILY_PAIRS),
-        *(pytest.param(RESNET, boards, marks=pytest.mark.nightly) for boards in PAIRS if boards not in DAILY_PAIRS),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "+".join(value),
+    "boards",
+    [*DAILY_PAIRS, *OTHER_PAIRS],
+    ids="+".join,
 )
+@pytest.mark.parametrize("name", [KWS, RESNET])
 def test_no_board_and_no_copies_are_better_for_real_networks(name: str, boards: tuple[str, str]) -> None:
     assert_unbeaten(recommended(shared_model(name), boards, 921_600))
 

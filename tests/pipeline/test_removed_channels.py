@@ -53,8 +53,15 @@ def samples(folder: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("network", [float_network, quantized_network])
-@pytest.mark.parametrize("slices", ["none", "channels"])
+@pytest.mark.parametrize(
+    ("network", "slices"),
+    [
+        (float_network, "none"),
+        (quantized_network, "channels"),
+        pytest.param(float_network, "channels", marks=pytest.mark.nightly),
+        pytest.param(quantized_network, "none", marks=pytest.mark.nightly),
+    ],
+)
 def test_programs_lack_channels_and_compute_the_same_integers(
     network: Callable[[Path], Path], slices: str, tmp_path: Path
 ) -> None:
