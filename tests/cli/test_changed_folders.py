@@ -114,7 +114,7 @@ def measured(tmp_path: Path) -> Bench:
 def test_json_files(name: str, measured: Bench) -> None:
     path = measured.out / name
     data = json.loads(path.read_text())
-    for place, value in chosen(data, cases(quick=5, full=8, nightly=1000)):
+    for place, value in chosen(data, cases(quick=5, full=5, nightly=1000)):
         path.write_text(json.dumps(changed(data, place, value)))
         measured.check(f"{name} {place} = {value!r}", *measured.fast.values())
 
@@ -123,7 +123,7 @@ def test_json_files(name: str, measured: Bench) -> None:
 def test_the_manifest_of_what_is_measured(measured: Bench) -> None:
     path = measured.out / MANIFEST_NAME
     data = json.loads(path.read_text())
-    for place, value in chosen(data, cases(quick=3, full=6, nightly=300)):
+    for place, value in chosen(data, cases(quick=3, full=3, nightly=300)):
         path.write_text(json.dumps(changed(data, place, value)))
         measured.check(f"{place} = {value!r}", *measured.slow.values())
 
@@ -164,7 +164,8 @@ def test_other_files_of_a_folder(measured: Bench) -> None:
     for name in (PARAMETERS_NAME, "model.onnx", MANIFEST_NAME, MEASUREMENT_NAME, VALIDATION_NAME, SPLIT_NAME):
         path = measured.out / name
         right = path.read_bytes()
-        for content in (b"", right[: len(right) // 2], ESCAPE.encode() + right, b"[]", b"\xff\xfe\x00"):
+        contents = (right[: len(right) // 2], ESCAPE.encode() + right, b"\xff\xfe\x00", b"", b"[]")
+        for content in contents[: cases(quick=3, full=3, nightly=5)]:
             path.write_bytes(content)
             measured.check(f"{name} {content[:8]!r}", *measured.fast.values(), measured.slow["validate"])
         path.unlink()

@@ -27,7 +27,9 @@ from virtual_stm32 import ResetCause
 
 G071, F401 = "nucleo_g071rb", "nucleo_f401re"
 PAIR, CHAIN = (G071, F401), (F401, G071, G071)
-DIVIDED = DIVISIONS[3:]
+DIVIDED = [  # rows on three boards have those on two
+    pytest.param(each, marks=pytest.mark.nightly if each is DIVISIONS[5] else ()) for each in DIVISIONS[3:]
+]
 ENTRY_CYCLES, LONGEST_WAIT_CYCLES = 12, 400  # of an exception of the core; as `benchmarks standalone latency` has it
 RECOVERY_MS = 250 + 60  # beside the start of a board and two inferences
 GO_ON_MS = 200  # for SAMPLES inferences more
