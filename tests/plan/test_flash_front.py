@@ -74,7 +74,7 @@ def test_the_table_fits_a_screen_and_says_how_to_take_a_point(tmp_path: Path) ->
     rows = shown[shown.index(next(line for line in shown if "latency ms" in line and "with" in line)) :]
     assert all(len(row) <= 80 for row in rows)
     assert rows[1].split()[0] == "*"
-    assert "default: the fastest kernels" in rows[1]
+    assert "default: all of the flash" in rows[1]
     assert any("--max-flash " in row for row in rows[2:])
     assert "--max-flash " not in CliRunner().invoke(app, [*words, "--force"]).stdout
 

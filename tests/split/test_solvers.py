@@ -76,7 +76,7 @@ def test_exhaustive_search_ends_in_time_with_a_bound() -> None:
     assert split.explored == 2**16
     assert not split.proved
     assert split.lower_bound < label_search(problem).objective <= split.objective
-    assert split.gap == pytest.approx(1 - split.lower_bound / split.objective)
+    assert split.gap == pytest.approx(1 - split.lower_bound / split.value)
 
 
 def test_no_split_in_time_is_said() -> None:

@@ -38,7 +38,7 @@ class FlashChoice:
         """The options that take it."""
         own = [] if self.optimize is Optimize.CYCLES else [OPTIMIZE(self.optimize)]
         limit = [] if self.max_flash_bytes is None else [MAX_FLASH(self.max_flash_bytes)]
-        return worded(" ".join([*own, *limit])) or "default: the fastest kernels"
+        return worded(" ".join([*own, *limit])) or "default: all of the flash"
 
 
 @dataclass(frozen=True)

@@ -144,7 +144,7 @@ class SplitFigures(PlacementFigures):
     """Figures of the split.
 
     `lower_bound` is a bound on the objective of all splits, in seconds or joules, or of all options of the exact search
-    where layers are divided; `gap` is the relative optimality gap.
+    where layers are divided; `gap` is its relative distance from the value, 0 where the search has reached the bound.
     """
 
     lower_bound: float

@@ -23,7 +23,7 @@ OPTIMIZE = Setting(
 MAX_FLASH = Setting(
     "max_flash",
     "Upper limit of the flash of each board's program in bytes: the fastest kernels that fit it are taken. By default "
-    "all of the flash.",
+    "all of the flash. `generate` takes it from the split file.",
     Heading.COSTS,
     argument="max_flash_bytes",
     at_least=1,

@@ -16,6 +16,7 @@ from tinysplit.timing.figures import PowerFigures, Timing
 from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.topology import Cut
 
+REACHED = 1e-6  # relative: solvers with tolerances miss a bound by less
 GIVEN = "given"  # in place of a solver: the assignment was not searched for
 
 
@@ -172,8 +173,12 @@ class Split:
 
     @property
     def gap(self) -> float:
-        """Optimality gap: relative distance of the lower bound from what the search knew of the split; 0 if proved."""
-        return max(0.0, 1 - self.lower_bound / self.objective) if self.objective else 0.0
+        """Optimality gap: relative distance of the lower bound from the value; 0 where the search has reached it.
+
+        The value has what no search counts, as taking the input; streamed hand-offs may make it less than the bound.
+        """
+        is_reached = self.lower_bound >= self.objective * (1 - REACHED)
+        return 0.0 if is_reached or not self.value else max(0.0, 1 - self.lower_bound / self.value)
 
     @property
     def proved(self) -> bool:

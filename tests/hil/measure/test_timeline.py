@@ -24,7 +24,8 @@ from tinysplit_hil.measure.timeline.measured import measured_spans
 from tinysplit_hil.measure.timeline.parts import parts_of
 from tinysplit_hil.measure.timeline.recording import MOST_RECORDINGS, Recording, record_inferences
 from tinysplit_hil.measure.timeline.report import TimelineReport, print_timeline_report
-from tinysplit_hil.measure.timeline.spans import SpanKind
+from tinysplit_hil.measure.timeline.spans import Span, SpanKind, Timeline, TimelineRow
+from tinysplit_hil.measure.timeline.terminal import print_timeline
 from tinysplit_hil.measure.timeline.trace import trace_of
 from tinysplit_hil.wire.protocol import BoardError, ErrorCode, MessageType, RecordKind
 
@@ -238,6 +239,19 @@ def test_the_terminal_shows_estimated_above_measured(report: TimelineReport, wid
     assert lanes[5].rstrip().endswith("3")
     assert "cut 1" in lanes[2]
     assert "Clocks aligned" in stream.getvalue()
+
+
+def test_the_terminal_hides_rows_without_spans() -> None:
+    board, link = TimelineRow("board 1", "G0"), TimelineRow("link 1-2", "")
+    span = Span(board, SpanKind.LAYER, "1", "layer 1", 0.0, 0.01)
+    sent = replace(span, row=link, kind=SpanKind.WIRE, start_s=0.01, end_s=0.02)
+    stream = StringIO()
+    shown = Timeline("parts", (board, link), {"estimated": (sent,), "measured": (span, sent)})
+    print_timeline(shown, Console(file=stream, width=80))
+    heads = [line.split()[:3] for line in stream.getvalue().splitlines()[1:-1]]
+    assert [" ".join(head) for head in heads][:2] == ["board 1 measured", "link 1-2 estimated"]
+    assert heads[2][0] == "measured"
+    assert len(heads) == 3
 
 
 def test_a_pipe_has_lanes_of_an_ordinary_width(report: TimelineReport) -> None:

@@ -23,11 +23,14 @@ _WIDEST = 160  # of a line: in a pipe, the console has no width of its own
 
 
 def print_timeline(timeline: Timeline, console: Console) -> None:
-    """Print a line for each row and case, and an axis in ms. Each span has a column at least."""
-    lanes = list(timeline.lanes())
-    first, *_ = timeline.cases
+    """Print a line for each row and case that has spans, and an axis in ms. Each span has a column at least."""
+    lanes = [lane for lane in timeline.lanes() if lane[2]]
+    before = [None, *(row for row, _, _ in lanes)]
     names, cases = (max(map(len, each)) for each in ([row.name for row in timeline.rows], timeline.cases))
-    heads = [f"{row.name if case == first else '':{names}}  {case:{cases}}  " for row, case, _ in lanes]
+    heads = [
+        f"{'' if row is last else row.name:{names}}  {case:{cases}}  "
+        for (row, case, _), last in zip(lanes, before, strict=False)
+    ]
     columns = max(min(console.width, _WIDEST) - len(heads[0]) - 1, _LEAST_COLUMNS)
     console.print(Text(printable(timeline.title), style="bold"))
     for head, (_, _, spans) in zip(heads, lanes, strict=True):
