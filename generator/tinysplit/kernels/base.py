@@ -31,7 +31,7 @@ from tinysplit.network.layers.softmax import Softmax
 from tinysplit.network.quantized_graph import QuantizedLayer
 
 BIAS_BYTES = 4
-_OF_SHAPES = frozenset({"scratch_bytes", "lead", "span_bytes"})  # what they return is kept
+_OF_SHAPES = frozenset({"scratch_bytes", "lead", "span_bytes", "cost_kind"})  # what they return is kept
 _OF_LAYERS = frozenset({"weights_bytes", "expected_weights_bytes", "loads", "work"})
 
 

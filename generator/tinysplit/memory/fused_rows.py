@@ -118,7 +118,7 @@ class FusedRows:
         """Whether tiles have rows above or below the producer's output."""
         return self.pad_top > 0 or self._begins[-1] + self.tile_rows > self.height
 
-    @property
+    @cached_property
     def producer_calls(self) -> int:
         """Calls of the producer's kernel for all tiles."""
         fresh = self._fresh[:, None] + np.arange(0, self.tile_rows, self.call_rows)

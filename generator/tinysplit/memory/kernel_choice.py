@@ -55,7 +55,7 @@ class KernelChoice:
     has_residents: bool = True
     is_alone: bool = False
     _live_bytes: dict[tuple[int, str], int] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _placed: dict[Hashable, PlacedConstants] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _placed: dict[Hashable, PlacedConstants | None] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def known(self) -> "KernelChoice":
@@ -391,6 +391,12 @@ class KernelChoice:
         return resident_rooms(board, near_bytes, far_ram(board, arena, arena_bytes, LINKS_BYTES, has_code=has_code))
 
     def _constants(self, number: int, kernel: Kernel, *, is_external: bool) -> PlacedConstants | None:
+        key = (number, kernel.name, is_external)
+        if key not in self._placed:
+            self._placed[key] = self._place(number, kernel, is_external=is_external)
+        return self._placed[key]
+
+    def _place(self, number: int, kernel: Kernel, *, is_external: bool) -> PlacedConstants | None:
         layer = self.graph.layers[number]
         size_bytes = kernel.weights_bytes(layer, self.widths.of_layer(layer))
         if not size_bytes:

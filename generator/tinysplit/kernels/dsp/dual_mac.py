@@ -421,7 +421,7 @@ def _expected_layout(layer: Layer, widths: Widths) -> str:
     return "packed" if _probably_shares(layer) else "bytes"
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=1 << 12)
 def _probably_shares(layer: Layer) -> bool:
     weights = layer.by_channel(layer.parameters["weights"]).astype(np.float64)
     if weights.shape[1] * LARGEST_WEIGHT * LARGEST_VALUE < SHARED_SUM_LIMIT:
