@@ -52,6 +52,8 @@ class DepthwiseConv(WeightedLayer):
         (x,) = inputs
         patches = self.window.patches(x, fill=quantized.formats.x.zero_point)
         weights = quantized.constants["weights"].astype(np.int64)
-        positions = np.ndindex(*self.window.kernel)  # one after the other: all products together take much memory
-        sums = sum(patches[..., row, column, :] * weights[row, column] for row, column in positions)
-        return quantized.requantize(sums + quantized.constants["bias"])
+        sums = np.broadcast_to(quantized.constants["bias"], patches[..., 0, 0, :].shape).astype(np.int64)
+        products = np.empty_like(sums)
+        for row, column in np.ndindex(*self.window.kernel):  # all products together take much memory
+            sums += np.multiply(patches[..., row, column, :], weights[row, column], out=products)
+        return quantized.requantize(sums)
