@@ -40,7 +40,7 @@ HZ_OF_LAYER = 100e6  # clock for which one more of them keeps a board busy until
 SAMPLES = 16
 UPPER = 0.75  # quantile
 DIGITS = 3
-EQUAL = 1e-6  # weight of a cycle beside relative errors: for costs that are not determined otherwise
+EQUAL = 50  # weight of seconds beside relative errors: for costs that are not determined otherwise
 
 
 @dataclass(frozen=True)
@@ -134,9 +134,9 @@ def _fit(transfers: Sequence[Transfer]) -> dict[str, LinkCycles]:
     rows = np.array([[_seconds_of_cycles(transfer).get(name, 0.0) for name in names] for transfer in transfers])
     weights = np.array([0.0 if transfer.is_short else 1 / transfer.seconds for transfer in transfers])
     excess_s = np.array([transfer.excess_s for transfer in transfers])
-    # Cycles of all senders and those of all receivers can change places: of these the costs that are least unequal
+    # Seconds of all senders and those of all receivers can change places: of these the costs that are least unequal.
     fitted, _ = nnls(
-        np.vstack([rows * weights[:, None], EQUAL * np.eye(len(names))]),
+        np.vstack([rows * weights[:, None], EQUAL * np.diag(np.abs(rows).max(axis=0))]),
         np.concatenate([excess_s * weights, np.zeros(len(names))]),
     )
     cycles: dict[tuple[str, str], list[float]] = {name: [cost] for name, cost in zip(names, fitted, strict=True)}
