@@ -1,7 +1,7 @@
 """Bit widths of every value and every layer's weights."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -43,7 +43,6 @@ class BitWidths:
 
     values: Mapping[str, int]
     weights: Mapping[str, int]
-    _of_layers: dict[Layer, Widths] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def all(cls, graph: Graph, bits: int) -> Self:
@@ -111,11 +110,8 @@ class BitWidths:
 
     def of_layer(self, layer: Layer) -> Widths:
         """Return the bit widths of a layer's kernel; of several inputs the widest counts."""
-        known = self._of_layers.get(layer)
-        if known is None:
-            x = max(map(self.values.__getitem__, layer.inputs))
-            known = self._of_layers[layer] = Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
-        return known
+        x = max(map(self.values.__getitem__, layer.inputs))
+        return Widths(x, self.values[layer.output], self.weights.get(layer.output, x))
 
     def with_value(self, graph: Graph, name: str, bits: int) -> Self:
         """Return these with another bit width for a value, and for those that have its format or lie side by side.
