@@ -1,5 +1,6 @@
 """CMake builds a board's project into the program that PlatformIO builds, up to the order of its functions."""
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -22,8 +23,9 @@ def test_it_makes_the_same_program(number: int, tmp_path: Path) -> None:
     board = project.board(number)
     source = shutil.copytree(folder / board.directory, tmp_path / "board", ignore=shutil.ignore_patterns(".pio"))
     for command in (["-B", "build", "--toolchain", "toolchain.cmake"], ["--build", "build"]):
+        env = os.environ | {"CCACHE_BASEDIR": str(tmp_path)}  # absolute paths there count from where a command runs
         done = subprocess.run(
-            ["cmake", *command], cwd=source, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S
+            ["cmake", *command], cwd=source, env=env, capture_output=True, text=True, check=False, timeout=TIME_LIMIT_S
         )
         assert done.returncode == 0, done.stderr
     own = load_board(board.name)

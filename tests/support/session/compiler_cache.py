@@ -10,7 +10,6 @@ import shutil
 import subprocess
 from contextlib import suppress
 from pathlib import Path
-from tempfile import gettempdir
 
 from tinysplit.codegen.platformio_ini import COMPILER
 from tinysplit.common.cache import cache_directory
@@ -32,7 +31,6 @@ def use(folder: Path) -> None:
         "CCACHE_DIR": str(cache_directory() / "ccache"),
         "CCACHE_MAXSIZE": "1G",
         "CCACHE_NOHASHDIR": "1",
-        "CCACHE_BASEDIR": gettempdir(),  # absolute paths there, as CMake's, count from where the command runs
         # Headers that a test has just written do not change while it compiles: their sources need no preprocessor.
         "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
     }
