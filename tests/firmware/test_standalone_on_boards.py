@@ -30,7 +30,7 @@ PAIR, CHAIN = (G071, F401), (F401, G071, G071)
 DIVIDED = [  # rows on three boards have those on two
     pytest.param(each, marks=pytest.mark.nightly if each is DIVISIONS[5] else ()) for each in DIVISIONS[3:]
 ]
-ENTRY_CYCLES, LONGEST_WAIT_CYCLES = 12, 400  # of an exception of the core; as `benchmarks standalone latency` has it
+ENTRY_CYCLES, LONGEST_WAIT_CYCLES = 12, 450  # of an exception of the core; as `benchmarks standalone latency` has it
 RECOVERY_MS = 250 + 60  # beside the start of a board and two inferences
 GO_ON_MS = 200  # for SAMPLES inferences more
 
