@@ -260,8 +260,10 @@ class _BoardKernels:
     @property
     def smaller(self) -> "_BoardKernels":
         """The kernels that some layers have in place of these: the same where no assignment asks for others."""
-        may_differ = {Optimize.RAM: True, Optimize.CYCLES: self.choice.exceeds_flash, Optimize.FLASH: False}
-        other = _first(replace(self, small=frozenset(self.choice.numbers if may_differ[self.optimize] else ())))
+        for_flash = self.optimize is Optimize.CYCLES and self.choice.missing_flash_bytes
+        if not for_flash and self.optimize is not Optimize.RAM:
+            return self
+        other = _first(replace(self, small=frozenset(self.choice.numbers)))
         return self if other.kernels == self.kernels else other
 
     @cached_property

@@ -154,29 +154,28 @@ class KernelChoice:
         other = replace(self, is_alone=True).known
         return self if all(other.kernel(number) is self.kernel(number) for number in self.numbers) else other
 
-    @property
-    def exceeds_flash(self) -> bool:
-        """Whether the board's flash cannot hold all layers with their fastest kernels, nor an external memory some."""
-        kernels = {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
-        return not self.board.external and self._free_flash_bytes(kernels) < 0
+    @cached_property
+    def _fast_kernels(self) -> Mapping[int, Kernel]:
+        """The fastest kernel of each layer for all its tiles, among those that do not take much flash."""
+        return {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
+
+    @cached_property
+    def missing_flash_bytes(self) -> int:
+        """What the flash lacks to hold all layers with their fastest kernels; 0 with an external memory for some."""
+        return 0 if self.board.external else max(0, -self._free_flash_bytes(self._fast_kernels))
 
     @cached_property
     def _small_kernels(self) -> Mapping[int, Kernel]:
-        """Kernels that take little flash, where the parts of the board exceed it with the fastest ones.
-
-        Of whole layers another board may have some: they have such kernels where an assignment asks for it.
-        """
-        if not self.graph.is_distributed or not self.exceeds_flash:
+        """Kernels of little flash, of parts where the board lacks it; whole layers have them by an assignment."""
+        if not self.graph.is_distributed or not self.missing_flash_bytes:
             return {}
-        usual = {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
         small = {number: self.of_goal(number, Optimize.CYCLES, is_small=True) for number in self.numbers}
-        exchanged = least_losses(self._losses(usual, small), -self._free_flash_bytes(usual))
-        return {number: small[number] for number in exchanged}
+        return {number: small[number] for number in least_losses(self._losses(small), self.missing_flash_bytes)}
 
-    def _losses(self, usual: Mapping[int, Kernel], small: Mapping[int, Kernel]) -> Iterator[Loss]:
-        """Yield what kernels of little flash lose and save against the usual ones."""
-        for tiles in dict.fromkeys(map(self.graph.siblings, usual)):
-            new, old = ({each: kernels[each] for each in tiles} for kernels in (small, usual))
+    def _losses(self, small: Mapping[int, Kernel]) -> Iterator[Loss]:
+        """Yield what kernels of little flash lose and save against the fastest ones."""
+        for tiles in dict.fromkeys(map(self.graph.siblings, small)):
+            new, old = ({each: kernels[each] for each in tiles} for kernels in (small, self._fast_kernels))
             saved = sum(starmap(self._flash_bytes, old.items())) - sum(starmap(self._flash_bytes, new.items()))
             cycles = (sum(starmap(self._cycles_in_flash, each.items())) for each in (new, old))
             if saved > 0:
@@ -248,7 +247,7 @@ class KernelChoice:
         one where it is of little flash for want of more.
         """
         small = small or self._small_kernels.get(number)
-        if small and kernel is self._of_tiles(number, self._usual_kernels.__getitem__):
+        if small and kernel is self._fast_kernels[number]:
             return self._flash_bytes(number, kernel) - self._flash_bytes(number, small)
         savings, large = self._savings({number: self._usual_kernels[number]}), self._large_kernels.get(number)
         lacking = (saving.flash_bytes for saving in savings if saving.kernel is kernel and saving.exceeds(large))
