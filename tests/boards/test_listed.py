@@ -2,6 +2,7 @@
 
 import io
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,28 @@ def test_a_changed_file_is_read_in_place_of_the_list(
 
 def test_without_the_file_no_board_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(package_files, "boards", lambda: tmp_path)
+    assert kept_list() == {}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda _: "",
+        lambda _: "[]",
+        lambda text: text[: len(text) // 2],
+        lambda text: text.replace('"boards": [', '"cards": ['),
+        lambda text: text.replace('"host_uart"', '"uart"'),
+        lambda text: "\udcff" + text,
+    ],
+)
+def test_a_damaged_file_counts_as_none(
+    damage: Callable[[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "boards"
+    shutil.copytree(package_files.boards(), folder)
+    monkeypatch.setattr(package_files, "boards", lambda: folder)
+    path = folder / LIST.name
+    path.write_bytes(damage(path.read_text()).encode(errors="surrogateescape"))
     assert kept_list() == {}
 
 

@@ -5,6 +5,7 @@ To find it anew takes the files of all boards and families, and the data of thei
 
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Self
 from zlib import crc32
@@ -79,12 +80,12 @@ def list_text(boards: Iterable["Board"]) -> str:
 
 
 def kept_list() -> dict[str, ListedBoard]:
-    """Return the boards of the list by name, none if other files than those that it is of are there."""
-    path = package_files.boards() / _NAME
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    if kept.get("of") != _sum_of_files():
-        return {}
-    return {row["name"]: ListedBoard(**row) for row in kept["boards"]}
+    """Return the boards of the list by name, none without it, or if other files than those that it is of are there."""
+    with suppress(OSError, ValueError, TypeError, LookupError):  # damaged: it has nothing that is not found anew
+        kept: Any = json.loads((package_files.boards() / _NAME).read_text(encoding="utf-8"))
+        if kept["of"] == _sum_of_files():
+            return {row["name"]: ListedBoard(**row) for row in kept["boards"]}
+    return {}
 
 
 def _sum_of_files() -> int:
