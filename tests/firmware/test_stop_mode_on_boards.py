@@ -69,8 +69,8 @@ def check_running(boards: StandaloneBoards, results: int = 3) -> None:
         (F103, F303),
         (WB55, WL55),
         (U575, H563),
-        *(
-            pytest.param(names, marks=pytest.mark.nightly)  # families that are above, beside others
+        *(  # families that are above, but for the L5, beside others or each other
+            pytest.param(names, marks=pytest.mark.nightly)
             for names in (PAIR, (H743, L4R5), (G431, G474), (F072, F091), (U575, G071), (H563, L452), (L552, H563))
         ),
         pytest.param((H723, L452), marks=pytest.mark.nightly),
