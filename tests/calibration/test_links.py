@@ -48,7 +48,7 @@ def test_costs_are_found_again() -> None:
             seconds = own.sending / sender.clock.core_hz + other.receiving / receiver.clock.core_hz
             real_s = real.sending / sender.clock.core_hz + real_other.receiving / receiver.clock.core_hz
             assert seconds == pytest.approx(real_s, rel=0.01), (i, h, driver)
-        assert fitted[families[0]]["dma"].sleeping == pytest.approx(COSTS[families[0]].sleeping, rel=0.1)
+        assert fitted[families[0]]["dma"].sleeping == pytest.approx(COSTS[families[0]].sleeping, rel=0.05)
         assert fitted[families[0]]["dma"].restarting == pytest.approx(COSTS[families[0]].restarting, rel=0.05)
         assert fitted[families[0]]["polling"].restarting == 0
 

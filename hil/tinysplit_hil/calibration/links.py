@@ -40,7 +40,7 @@ HZ_OF_LAYER = 100e6  # clock for which one more of them keeps a board busy until
 SAMPLES = 16
 UPPER = 0.75  # quantile
 DIGITS = 3
-EQUAL = 50  # weight of seconds beside relative errors: for costs that are not determined otherwise
+EQUAL = 40  # weight of seconds beside relative errors: for costs that are not determined otherwise
 
 
 @dataclass(frozen=True)
