@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from tinysplit.kernels.cost_table import shipped_table
 from tinysplit.network.removal.cropped_maps import cropped
 from tinysplit.onnx_import import import_model
 from tinysplit.project.split_file import read_split
-from tinysplit.split import solve as solve_module
+from tinysplit.split import link_limits
 from tinysplit.split.evaluate.evaluation import evaluate
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
@@ -197,10 +198,10 @@ def test_a_geometric_program_needs_its_package(tmp_path: Path, monkeypatch: pyte
 def test_the_time_limit_reaches_the_solver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     limits = []
 
-    def solver(problem: Problem, *, time_limit_s: float) -> Split:
+    def solver(problem: Problem, *, link_counts: Sequence[int], time_limit_s: float) -> Split:
         limits.append(time_limit_s)
-        return label_search(problem, time_limit_s=time_limit_s)
+        return label_search(problem, link_counts=link_counts, time_limit_s=time_limit_s)
 
-    monkeypatch.setattr(solve_module, "label_search", solver)
+    monkeypatch.setattr(link_limits, "label_search", solver)
     split(tmp_path, *G0, *H7, "--time-limit", "0.5")
     assert 0 < limits[0] <= 0.5  # what was left at its start

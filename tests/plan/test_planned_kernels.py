@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import product
+from itertools import compress, product
 
 import pytest
 
 from tinysplit.boards.catalog import load_board
-from tinysplit.common.choices import Optimize
+from tinysplit.common.choices import AUTO, Optimize
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import make_problem
@@ -21,9 +21,9 @@ from tinysplit.network.network_builder import NetworkBuilder
 from tinysplit.plan.plan import Plan
 from tinysplit.plan.planned_split import PlacedNetwork, with_programs
 from tinysplit.split.evaluate.evaluation import evaluate
+from tinysplit.split.link_limits import solve_within_links
 from tinysplit.split.problem import Assignment, Objective, Problem
 from tinysplit.split.solution import Placement, Split
-from tinysplit.split.solve import solve
 from tinysplit.timing.figures import Timing
 
 G0, L4 = "nucleo_g071rb", "nucleo_l4r5zi"
@@ -82,7 +82,9 @@ class Case:
         return figures.period_s if throughput else figures.i_s
 
     def found(self) -> Split:
-        return with_programs(solve(self.problem), shipped_table(), self.graph, self.boards, self.settings)
+        n_links = [len(self.boards) - 1] * len(self.boards)
+        split = solve_within_links(self.problem, n_links, AUTO)
+        return with_programs(split, shipped_table(), self.graph, self.boards, self.settings)
 
 
 def check(case: Case) -> Split | None:
@@ -94,9 +96,14 @@ def check(case: Case) -> Split | None:
         return None
     found = case.found()
     assert found.value == case.value(case.plan(found.assignment))
-    assert found.lower_bound <= min(map(case.value, plans)) * (1 + ROUNDING)
     known = [evaluate(case.problem, plan.assignment) for plan in plans]
     assert all(each.is_feasible for each in known)
+    if case.problem.minimises_ram:
+        least_bytes = max(found.figures.ram_bytes)
+        assert least_bytes == min(max(each.ram_bytes) for each in known)
+        kept = [max(each.ram_bytes) == least_bytes for each in known]
+        plans, known = list(compress(plans, kept)), list(compress(known, kept))
+    assert found.lower_bound <= min(map(case.value, plans)) * (1 + ROUNDING)
     if found.proved:
         assert found.objective <= min(each.value for each in known) * (1 + ROUNDING)
     return found
@@ -115,6 +122,29 @@ def test_no_plan_is_below_the_bound_of_a_search(name: str, boards: tuple[str, ..
 @pytest.mark.parametrize("use_all", [False, True])
 def test_no_plan_within_a_limit_of_flash_is_below_the_bound(limit: int | None, *, use_all: bool) -> None:
     check(Case("convolutions", (G0, G0), max_flash_bytes=limit, use_all=use_all))
+
+
+def test_kernels_of_little_ram_are_exchanged_for_flash() -> None:
+    fast = Case("convolutions", (G0,), optimize=Optimize.RAM)
+    (fast_bytes, _), *_ = fast.flash(fast.plan((0,) * 5))
+    assert fast.problem.smaller
+    (device,), smaller = fast.problem.devices, fast.problem.smaller
+    firmware_bytes = load_board(G0).usable_flash_bytes - device.flash_bytes - device.link_flash_bytes
+    least_bytes = firmware_bytes + sum(layer.flash_bytes[0] for layer in smaller.layers)
+    assert least_bytes < fast_bytes
+    for limit in (least_bytes, (least_bytes + fast_bytes) // 2, fast_bytes - 1):
+        found = check(Case("convolutions", (G0,), optimize=Optimize.RAM, max_flash_bytes=limit))
+        assert found
+        assert found.i_s > fast.found().i_s
+    assert check(Case("convolutions", (G0,), optimize=Optimize.RAM, max_flash_bytes=least_bytes - 1)) is None
+
+
+def test_kernels_that_are_named_leave_less_flash_for_others() -> None:
+    named, assignment = ((3, "direct"),), (0,) * 5
+    cases = [Case("fused", (G0,), kernels=each) for each in ((), named)]
+    usual_bytes, named_bytes = (next(case.flash(case.plan(assignment)))[0] for case in cases)
+    assert usual_bytes < named_bytes
+    assert check(Case("fused", (G0,), kernels=named, max_flash_bytes=named_bytes - 1))
 
 
 @pytest.mark.parametrize("optimize", Optimize)

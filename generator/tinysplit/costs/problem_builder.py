@@ -260,7 +260,7 @@ class _BoardKernels:
     @property
     def smaller(self) -> "_BoardKernels":
         """The kernels that some layers have in place of these: the same where no assignment asks for others."""
-        for_flash = self.optimize is Optimize.CYCLES and self.choice.missing_flash_bytes
+        for_flash = self.optimize is Optimize.CYCLES and self.choice.missing_flash_bytes(self.kernels)
         if not for_flash and self.optimize is not Optimize.RAM:
             return self
         other = _first(replace(self, small=frozenset(self.choice.numbers)))

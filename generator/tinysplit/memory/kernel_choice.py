@@ -159,18 +159,18 @@ class KernelChoice:
         """The fastest kernel of each layer for all its tiles, among those that do not take much flash."""
         return {number: self._of_tiles(number, self._usual_kernels.__getitem__) for number in self.numbers}
 
-    @cached_property
-    def missing_flash_bytes(self) -> int:
-        """What the flash lacks to hold all layers with their fastest kernels; 0 with an external memory for some."""
-        return 0 if self.board.external else max(0, -self._free_flash_bytes(self._fast_kernels))
+    def missing_flash_bytes(self, kernels: Mapping[int, Kernel]) -> int:
+        """Return what the flash lacks to hold all layers with these kernels; 0 with an external memory for some."""
+        return 0 if self.board.external else max(0, -self._free_flash_bytes(kernels))
 
     @cached_property
     def _small_kernels(self) -> Mapping[int, Kernel]:
         """Kernels of little flash, of parts where the board lacks it; whole layers have them by an assignment."""
-        if not self.graph.is_distributed or not self.missing_flash_bytes:
+        missing_bytes = self.missing_flash_bytes(self._fast_kernels) if self.graph.is_distributed else 0
+        if not missing_bytes:
             return {}
         small = {number: self.of_goal(number, Optimize.CYCLES, is_small=True) for number in self.numbers}
-        return {number: small[number] for number in least_losses(self._losses(small), self.missing_flash_bytes)}
+        return {number: small[number] for number in least_losses(self._losses(small), missing_bytes)}
 
     def _losses(self, small: Mapping[int, Kernel]) -> Iterator[Loss]:
         """Yield what kernels of little flash lose and save against the fastest ones."""

@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 
 from tinysplit.boards.board import Board, board_title
-from tinysplit.common.choices import Slices, SliceSolver
+from tinysplit.common.choices import Optimize, Slices, SliceSolver
 from tinysplit.common.errors import CheckFailedError, UsageError
 from tinysplit.costs.link_options import LinkSetting
 from tinysplit.costs.settings import CostSettings
@@ -78,7 +78,8 @@ class SliceRequest:
         names_ends = self.ends != (None, None)
         first, last = whole.assignment[0], whole.assignment[-1]
         ends = (first, last if self.settings.objective is Objective.THROUGHPUT else first)  # two host ports carry more
-        found = self._divided(deadline_s, messages, ends, inf if names_ends else whole.value)
+        limit, max_arena_bytes = inf if names_ends else whole.value, self._max_arena_bytes(whole)
+        found = self._divided(deadline_s, messages, ends, limit, max_arena_bytes)
         among_all = replace(
             whole,
             lower_bound=min(whole.lower_bound, found.lower_bound),
@@ -173,7 +174,13 @@ class SliceRequest:
         """The board with the most RAM."""
         return max(range(len(self.boards)), key=lambda board: self.boards[board].device.largest_ram.size_bytes)
 
-    def _divided(self, deadline_s: float, messages: Console, usual: Ends, limit: float = inf) -> SliceResult:
+    def _max_arena_bytes(self, whole: Split) -> float:
+        """Return the arena that a division may need in place of whole layers: to minimise RAM, no more than these."""
+        return max(whole.figures.ram_bytes) if self.settings.optimize is Optimize.RAM else inf
+
+    def _divided(
+        self, deadline_s: float, messages: Console, usual: Ends, limit: float = inf, max_arena_bytes: float = inf
+    ) -> SliceResult:
         """Search for the best division, with an objective below `limit`, and print the notes of the solver.
 
         Input and output are at the boards `usual` if none is named; the output is where the input is if only that is.
@@ -186,7 +193,8 @@ class SliceRequest:
         first, last = self.ends
         home = usual[0] if first is None else first
         ends = usual if first is last is None else (home, home if last is None else last)
-        network = SlicedNetwork(self.table, self.graph, self.boards, settings, self.widths, *ends)
+        on_boards = (self.table, self.graph, self.boards, settings, self.widths)
+        network = SlicedNetwork(*on_boards, *ends, max_arena_bytes)
         most = min(limit, own_limit * (1 + NEAR))
         found = slice_solver(self._solver, most)(network, AXES[self.slices or Slices.AUTO], deadline_s)
         if found.best and not within(found.best.figures.value, own_limit):

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 from tinysplit.boards.board import Board
 from tinysplit.costs.problem_builder import make_problem
@@ -40,7 +41,10 @@ class Sliced:
 
 @dataclass(frozen=True, eq=False)
 class SlicedNetwork:
-    """A network on boards; `widths` are those of the whole network. Input and output are at two boards."""
+    """A network on boards; `widths` are those of the whole network. Input and output are at two boards.
+
+    No arena is larger than `max_arena_bytes`.
+    """
 
     table: CycleTable
     graph: Graph
@@ -49,6 +53,7 @@ class SlicedNetwork:
     widths: BitWidths
     input_board: int
     output_board: int
+    max_arena_bytes: float = inf
 
     def orders(self) -> Iterator[tuple[int, ...]]:
         """Yield the boards in the order of their parts, all of them first; of boards of one kind, the first ones.
@@ -107,10 +112,12 @@ class SlicedNetwork:
         return tuple(max(0, own - most) for own, most in used)
 
     def excess_ram(self, found: Sliced) -> tuple[int, ...]:
-        """Return by how many bytes each board's RAM is too small for it."""
-        figures = found.figures
-        used = zip(figures.ram_bytes, figures.link_bytes, figures.problem.devices, strict=True)
-        return tuple(max(0, arena + links - device.ram_bytes) for arena, links, device in used)
+        """Return by how many bytes each board's RAM, or the largest arena, is too small for it."""
+        figures, problem = found.figures, found.figures.problem
+        used = zip(figures.ram_bytes, figures.link_bytes, problem.devices, problem.arena_limits, strict=True)
+        return tuple(
+            int(max(0, arena + links - device.ram_bytes, arena - limit)) for arena, links, device, limit in used
+        )
 
     def _most_flash(self, found: Sliced) -> Sequence[int]:
         devices = zip(self.boards, found.figures.problem.devices, strict=True)
@@ -128,4 +135,5 @@ class SlicedNetwork:
         if any(unaligned_rows(parts, widths)):
             return None
         problem = make_problem(self.table, parts, self.boards, settings, widths)
+        problem = replace(problem, max_arena_bytes=self.max_arena_bytes)
         return Sliced(how, parts, settings, evaluate(problem, parts.boards))

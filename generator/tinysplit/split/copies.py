@@ -12,6 +12,7 @@ from tinysplit.settings.search import REPLICATE
 from tinysplit.split import clock
 from tinysplit.split.evaluate.replication import CopiesEvaluation, Replication, best_replication, replicate
 from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.least_arena import most_ram_bytes
 from tinysplit.split.least_costs import with_least_of_all
 from tinysplit.split.problem import Objective, Problem, is_better
 from tinysplit.split.solution import Split
@@ -49,12 +50,17 @@ def solve_with_copies(problem: Problem, solve: Solve, time_limit_s: float, copie
         if found is None:
             raise
         return _split(found, min(found.value, others), 1, clock.now() - start)
-    if found is None or not is_better(found.value, split.objective):
+    if found is None or not is_better(found.value, split.objective) or _takes_more_ram(found, split):
         return replace(split, lower_bound=min(split.lower_bound, others))
     bound = min(split.lower_bound, found.value, others)
     return replace(
         _split(found, bound, split.explored + 1, split.spent_s), picked_because="better than any split found"
     )
+
+
+def _takes_more_ram(found: Replication, split: Split) -> bool:
+    """Return whether copies take more RAM than a split, and that counts."""
+    return split.problem.minimises_ram and max(CopiesEvaluation.of(found).ram_bytes) > most_ram_bytes(split)
 
 
 def may_help(problem: Problem) -> bool:

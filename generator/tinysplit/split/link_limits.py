@@ -16,7 +16,8 @@ from tinysplit.common.choices import DEFAULT_TIME_LIMIT_S, check_solver
 from tinysplit.common.errors import CheckFailedError
 from tinysplit.settings.boards_and_links import USE_ALL
 from tinysplit.split import clock
-from tinysplit.split.explain.infeasible import InfeasibleError
+from tinysplit.split.explain.infeasible import InfeasibleError, explain
+from tinysplit.split.least_arena import with_least_arena
 from tinysplit.split.least_costs import with_least_costs
 from tinysplit.split.problem import Problem
 from tinysplit.split.solution import Split
@@ -34,24 +35,31 @@ def solve_within_links(
 ) -> Split:
     """Return the best split in which device i has at most `link_counts[i]` neighbours.
 
-    Where boards relay tensors, the `problem` of the split lacks the links that it must not use.
+    Where boards relay tensors, the `problem` of the split lacks the links that it must not use. To minimise RAM, it is
+    the best one of the least arena.
 
     Raises:
         UsageError: there is no solver of that name.
         InfeasibleError: there is no such split.
         CheckFailedError: none was found in `time_limit_s` seconds.
     """
-    if min(link_counts) >= len(problem.devices) - 1:
-        return solve(problem, solver, time_limit_s=time_limit_s)
     check_solver(solver)
-    start = clock.now()
-    _check_counts(problem, link_counts)
+    start, are_limited = clock.now(), min(link_counts) < len(problem.devices) - 1
+    if are_limited:
+        _check_counts(problem, link_counts)
+
+    def search(each: Problem, left_s: float) -> Split:
+        if are_limited and each.links:
+            return _best_of_link_sets(each, each.links, link_counts, clock.now() + left_s)
+        return label_search(each, link_counts=link_counts if are_limited else (), time_limit_s=left_s)
+
     try:
-        if problem.links:
-            found = _best_of_link_sets(problem, problem.links, link_counts, start + time_limit_s)
-        else:
-            found = label_search(problem, link_counts=link_counts, time_limit_s=time_limit_s)
+        found = search(problem, time_limit_s)
+        if problem.minimises_ram:
+            found = with_least_arena(found, search, start + time_limit_s - clock.now())
     except NoSplitError as error:
+        if not are_limited:
+            raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None
         if error.proved:
             solve(problem, solver, time_limit_s=time_limit_s)  # says why where the UARTs are not the reason
         raise _nothing_found(problem, link_counts, is_sure=error.proved) from None

@@ -242,6 +242,7 @@ class Problem:
     max_latency_s: float = inf  # limits of feasible splits
     max_period_s: float = inf
     max_energy_j: float = inf
+    max_arena_bytes: float = inf  # of every device, whatever its RAM (`split/least_arena.py`)
     frame_period_s: float = 0.0  # time between inputs, an upper limit of the period; 0: as fast as the split takes them
     links: Links | None = None
     host_seconds: tuple[tuple[float, float], ...] = ()  # [device]: (input, output)
@@ -305,6 +306,11 @@ class Problem:
         return self.handoff or Handoff.of_lines(direct, self.host_seconds)
 
     @cached_property
+    def arena_limits(self) -> tuple[float, ...]:
+        """The bytes that the arena of each device may have, of which links take some."""
+        return tuple(min(device.ram_bytes, self.max_arena_bytes) for device in self.devices)
+
+    @cached_property
     def usable_seconds(self) -> tuple[tuple[float, ...], ...]:
         """Seconds by [layer][device], infinite if the layer alone does not fit into the device's memory.
 
@@ -317,9 +323,9 @@ class Problem:
                 host[-1][device] += out_s
         return tuple(
             tuple(
-                seconds + more if flash <= device.flash_bytes and ram <= device.ram_bytes else inf
-                for seconds, more, flash, ram, device in zip(
-                    layer.seconds, row, layer.flash_bytes, layer.ram_bytes, self.devices, strict=True
+                seconds + more if flash <= device.flash_bytes and ram <= limit else inf
+                for seconds, more, flash, ram, device, limit in zip(
+                    layer.seconds, row, layer.flash_bytes, layer.ram_bytes, self.devices, self.arena_limits, strict=True
                 )
             )
             for layer, row in zip(self.layers, host, strict=True)

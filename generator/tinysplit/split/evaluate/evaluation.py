@@ -144,9 +144,10 @@ class Evaluation:
         return uses_all and all(self.assignment[layer] == self.assignment[layer + 1] for layer in self.problem.joined)
 
     def _fits_memories(self, flash_bytes: Sequence[int]) -> bool:
-        linked = linked_devices(self.problem, self.assignment)
+        linked, limits = linked_devices(self.problem, self.assignment), self.problem.arena_limits
         return all(
             flash <= flash_bytes[index] + (0 if index in linked else device.link_flash_bytes)
+            and self.ram_bytes[index] <= limits[index]
             and self.ram_bytes[index] + self.link_bytes[index] <= device.ram_bytes
             for index, (flash, device) in enumerate(zip(self.flash_bytes, self.problem.devices, strict=True))
         )

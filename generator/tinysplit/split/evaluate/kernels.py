@@ -1,8 +1,8 @@
 """The kernels of layers by what an assignment gives each device: the same for searches and plans.
 
-Layers have their fastest kernels. Where these exceed the flash of a device, some of its layers have kernels of little
-flash: those first that lose least time a byte. To minimise RAM, all those layers have kernels of little RAM whose
-fastest ones would make the arena larger.
+Layers have their fastest kernels. To minimise RAM, all those layers have kernels of little RAM whose fastest ones would
+make the arena larger. Where kernels exceed the flash of a device, more of its layers have smaller ones: those first
+that lose least time a byte.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,14 +19,14 @@ def with_kernels_of(problem: Problem, assignment: Assignment) -> Problem:
     problem = problem.of(assignment)
     if problem.smaller is None:
         return problem
+    smaller, small, limits = problem.smaller, frozenset[int](), tuple(each.ram_bytes for each in problem.devices)
     if problem.minimises_ram:
-        small, limits = frozenset[int](), ram_bytes(problem.with_costs(problem.smaller), assignment)
-    else:
-        small = _for_flash(problem, problem.smaller, assignment)
-        limits = tuple(device.ram_bytes for device in problem.devices)
-        if not small:
-            return _with_small(problem, problem.smaller, small)
-    return _with_small(problem, problem.smaller, _within(problem, problem.smaller, assignment, small, limits))
+        limits = ram_bytes(problem.with_costs(smaller), assignment)
+        small = _within(problem, smaller, assignment, small, limits)
+    for_flash = _for_flash(_with_small(problem, smaller, small), smaller, assignment)
+    if for_flash:
+        small = _within(problem, smaller, assignment, small | for_flash, limits)
+    return _with_small(problem, smaller, small)
 
 
 def _with_small(problem: Problem, smaller: KernelCosts, small: frozenset[int]) -> Problem:

@@ -96,7 +96,7 @@ def within_ram(problem: Problem) -> Problem:
         transfer_seconds=tuple(
             tuple(
                 tuple(
-                    seconds if all(held <= problem.devices[hop.receiver].ram_bytes for hop in route) else inf
+                    seconds if all(held <= problem.arena_limits[hop.receiver] for hop in route) else inf
                     for seconds, route in zip(*row, strict=True)
                 )
                 for row in zip(table, routes, strict=True)

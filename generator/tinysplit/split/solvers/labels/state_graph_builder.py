@@ -55,8 +55,7 @@ class StateGraphBuilder:
         self.moves: list[Moves] = []
         self._known_moves: dict[Hashable, Moves] = {}
         self.least_left = np.zeros(0)
-        self._ram_bytes = [device.ram_bytes for device in problem.devices]
-        self.room_bytes = self._ram_bytes  # up to which an arena leaves room for any links
+        self.room_bytes: Sequence[float] = problem.arena_limits  # up to which an arena leaves room for any links
 
     def build(self, most_nodes: int, best: float, deadline: float) -> StateGraph | None:
         """Return the paths that may be better than `best`, through at most `most_nodes` nodes after each layer.
@@ -120,7 +119,8 @@ class StateGraphBuilder:
         self.least_left = np.append(np.cumsum(least[::-1])[::-1], 0.0)
         most = [moves.link_bytes.max(axis=0) for moves in some]
         taken = np.array(most).reshape(-1, len(self.problem.devices))
-        self.room_bytes = self.links.room_bytes(taken.sum(axis=0).tolist()) if self.links.counts else self._ram_bytes
+        if self.links.counts:
+            self.room_bytes = self.links.room_bytes(taken.sum(axis=0).tolist())
         return True
 
     def _most_promising(
@@ -130,7 +130,7 @@ class StateGraphBuilder:
         order = np.argsort(bounds, kind="stable")[: np.count_nonzero(np.isfinite(bounds))]
         kept = set(order.tolist())
         if len(order) > most:
-            ram = np.array([max(1, device.ram_bytes) for device in self.problem.devices])
+            ram = np.array([max(1, limit) for limit in self.problem.arena_limits])
             held = np.array([self._held(dict(zip(alive, needs, strict=True))) for needs, _ in nodes])
             roomiest = np.argsort((held / ram).max(axis=1)[order], kind="stable")
             kept = {*order[: most // 2].tolist(), *order[roomiest[: most // 2]].tolist()}
@@ -177,7 +177,7 @@ class StateGraphBuilder:
     def _hosts(self, layer: int, needs: Mapping[int, PendingTensor], held: Sequence[int]) -> Iterator[int]:
         """Yield the devices that have the inputs of `layer` and the RAM to run it, where others have theirs."""
         inputs = self.problem.predecessors[layer]
-        ram = [device.ram_bytes for device in self.problem.devices]
+        ram = self.problem.arena_limits
         overfull = [device for device, n_bytes in enumerate(held) if n_bytes > ram[device]]
         input_bytes = sum(self.bytes[tensor] for tensor in inputs)
         for device in needs[inputs[0]].next_readers():
@@ -193,7 +193,7 @@ class StateGraphBuilder:
         tight: Ram = ()
         for device, more in ((move.device, own), *move.arriving):
             used = held[device] + more
-            if used > self._ram_bytes[device]:
+            if used > self.problem.arena_limits[device]:
                 return None
             if used > self.room_bytes[device]:
                 tight = (*tight, (device, used))
