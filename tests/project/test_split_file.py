@@ -11,6 +11,7 @@ from rich.console import Console
 from models.networks import tiny_cnn
 from tinysplit.boards.catalog import load_board
 from tinysplit.common.errors import InputError
+from tinysplit.costs.link_options import HandOffMode
 from tinysplit.costs.problem_builder import make_problem
 from tinysplit.costs.settings import CostSettings
 from tinysplit.kernels.cost_table import shipped_table
@@ -191,7 +192,7 @@ def test_print() -> None:
 
 def test_print_of_a_split_that_needed_no_search() -> None:
     text = printed(replace(solved(), explored=0))
-    assert "labels: proved optimal by lower bounds alone, no candidate had to be explored\n" in text
+    assert "labels: proved optimal for whole transfers by lower bounds alone, no candidate had to be explored\n" in text
     assert "0 candidates" not in text
 
 
@@ -203,4 +204,7 @@ def test_print_without_cut_and_proof() -> None:
     nearly = replace(whole, lower_bound=whole.objective * (1 - 2e-5))  # the gap is that of the value shown
     gap = 100 * (1 - nearly.lower_bound / nearly.value)
     assert f"optimality gap {gap:.1g}%" in " ".join(printed(nearly).split())
-    assert f"not proved: lower bound of latency {whole.value * 500:.2f} ms, optimality gap 50.0%" in text
+    bound = f"lower bound of latency {whole.value * 500:.2f} ms for whole transfers"
+    assert f"not proved: {bound}, optimality gap 50.0%" in " ".join(text.split())
+    undivided = printed(solve(make_problem(shipped_table(), GRAPH, BOARDS, CostSettings(hand_off=HandOffMode.WHOLE))))
+    assert "whole transfers" not in undivided  # none may be streamed

@@ -203,7 +203,7 @@ def _flash_front(
 
     front = pipeline.flash_front_of(context, found, predicted)
     data["flash_front"] = [point.to_json() for point in front]
-    return flash_table(front, context.settings.objective)
+    return flash_table(front, context.settings.objective, keeps_placement=len(context.boards) > 1)
 
 
 def _mean_w(found: "Split") -> float:

@@ -78,15 +78,25 @@ class CostSettings:
         return self.host_baud or host_baud_of(boards)
 
     def link_settings_on(self, boards: Sequence[Board]) -> LinkSettings:
-        """Return the links between all pairs of these boards.
-
-        Streamed hand-offs shorten I, but the cycles of their frames lengthen the period: for throughput they have to be
-        asked for.
-        """
-        hand_off = self.hand_off or (HandOffMode.WHOLE if self.objective is Objective.THROUGHPUT else None)
+        """Return the links between all pairs of these boards."""
         baud = cost_model_of(self.cost_model).baud if self.cost_model and not self.baud else self.baud
         baud, links = (baud, self.links) if baud else self._fastest(boards)
-        return LinkSettings(baud, links, self.link_driver, hand_off, self.returns_output)
+        return LinkSettings(baud, links, self.link_driver, self._hand_off, self.returns_output)
+
+    @property
+    def _hand_off(self) -> HandOffMode | None:
+        """The hand-off of all cuts, None for what is faster.
+
+        Streamed ones shorten I, but the cycles of their frames lengthen the period: for throughput they have to be
+        asked for.
+        """
+        return self.hand_off or (HandOffMode.WHOLE if self.objective is Objective.THROUGHPUT else None)
+
+    @property
+    def may_stream(self) -> bool:
+        """Whether programs may have streamed hand-offs of whole layers; ideal periods have no programs."""
+        has_programs = not self.cost_model and self.period_definition is Period.FIRMWARE
+        return has_programs and self._hand_off is not HandOffMode.WHOLE
 
     def assumed_rates(self, boards: Sequence[Board]) -> str:
         """Return a line with the baud rates of links that nobody has chosen or tested, empty where there are none."""

@@ -27,7 +27,7 @@ MORE_BOARDS = 3  # of one type, at most
 def sufficient_changes(table: CycleTable, graph: Graph, boards: Sequence[Board], settings: CostSettings) -> str:
     """Return a clause that lists sufficient changes; empty if none is found within `CHANGES_LIMIT_S` seconds."""
     search = _ChangeSearch(table, graph, tuple(boards), settings, clock.now() + CHANGES_LIMIT_S)
-    found = dict.fromkeys([*search.smaller_kernels(), *search.more_boards(), *search.more_memory()])
+    found = dict.fromkeys([*search.other_kernels(), *search.more_boards(), *search.more_memory()])
     return f"; sufficient: {', or '.join(found)}" if found else ""
 
 
@@ -39,9 +39,11 @@ class _ChangeSearch:
     settings: CostSettings
     deadline: float
 
-    def smaller_kernels(self) -> Iterator[str]:
-        """Yield the option that selects kernels with less flash or RAM, if that is sufficient."""
-        for optimize in (Optimize.FLASH, Optimize.RAM):
+    def other_kernels(self) -> Iterator[str]:
+        """Yield the option that selects other kernels, the fastest ones if that is sufficient, or smaller ones."""
+        for optimize in (Optimize.CYCLES, Optimize.FLASH, Optimize.RAM):
+            if optimize is self.settings.optimize:
+                continue
             settings = replace(self.settings, optimize=optimize)
             if self._tried(make_problem(self.table, self.graph, self.boards, settings), self.boards):
                 yield f"{OPTIMIZE} {optimize}"

@@ -235,7 +235,7 @@ class CycleTable(FileModel):
 
     def link_of(self, device: Device, driver: LinkDriver) -> LinkCycles:
         """Return the costs of links of a device: those of its series where there are such, else of its family."""
-        return (self.link.get(device.series) or self.link[device.family])[driver]
+        return self.link.get(device.series, {}).get(driver) or self.link[device.family][driver]
 
     def without(self, kernels: Collection[str]) -> Self:
         """Return the table as if kernels of these names had not been measured: then none is chosen."""

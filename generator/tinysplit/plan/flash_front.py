@@ -126,9 +126,13 @@ def _front(points: Sequence[FlashPoint]) -> Iterator[FlashPoint]:
             yield point
 
 
-def flash_table(points: Sequence[FlashPoint], objective: Objective) -> Table:
-    """Return a table of the points: the objective, the flash of each program in KB, and how to take the point."""
-    table = plain_table("", numbers=(f"{objective.noun} {objective.unit}", "flash KB"), last_labels=("with",))
+def flash_table(points: Sequence[FlashPoint], objective: Objective, *, keeps_placement: bool) -> Table:
+    """Return a table of the points: the objective, the flash of each program in KB, and how to take the point.
+
+    With `keeps_placement`, it says that layers stay where they are: searches with these settings may place them better.
+    """
+    label = "same placement with" if keeps_placement else "with"
+    table = plain_table("", numbers=(f"{objective.noun} {objective.unit}", "flash KB"), last_labels=(label,))
     for point in points:
         flash = " + ".join(f"{n_bytes / KB:.1f}" for n_bytes in point.flash_bytes.values())
         table.add_row("*" if point.is_taken else "", objective.number(point.value), flash, point.choice.text)

@@ -255,6 +255,7 @@ class Problem:
     minimises_ram: bool = False  # else smaller kernels are those of little flash
     small: frozenset[int] = frozenset()  # the layers that have smaller kernels, once an assignment has chosen
     alone: KernelCosts | None = None  # of a device that has all layers, None where they are the same
+    may_stream: bool = False  # rows may cross while layers compute others, which searches and bounds do not count
     keeps_state: bool = False  # an inference depends on those before it: there is one copy of the network
 
     def __post_init__(self) -> None:

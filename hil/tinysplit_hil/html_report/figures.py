@@ -184,12 +184,14 @@ def _search(split: SplitFile) -> Iterator[str]:
         picked = f" ({split.picked_because})" if split.picked_because else ""
         effort = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
         yield f"Minimises {what}: {split.solver}{picked}, {effort}."
-    figures = split.figures
+    figures, may_stream = split.figures, split.settings.may_stream and len(split.boards) > 1
+    transfers = " and whole transfers" if may_stream and not split.slices else ""
     if split.proved:
-        yield f"No split of whole layers has a better {what.removeprefix('the ')}: proved, by the estimates."
+        better = f"better {what.removeprefix('the ')}: proved, by the estimates"
+        yield f"No split of whole layers{transfers} has a {better}."
     elif figures.lower_bound:
         bound = split.objective.text(figures.lower_bound)
-        others = "division of layers by the boards' speeds" if split.slices else "split of whole layers"
+        others = "division of layers by the boards' speeds" if split.slices else f"split of whole layers{transfers}"
         yield f"No {others} has less than {bound} (lower bound of {what}); gap {figures.gap:.1%}."
     limits = (("latency", split.max_latency_s), ("period", split.max_period_s))
     yield from (f"Limit of the {name}: {_ms(limit)}." for name, limit in limits if limit is not None)

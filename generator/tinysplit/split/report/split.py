@@ -82,7 +82,7 @@ def proof_text(split: Split) -> str:
     if split.solver == GIVEN:
         return "given, not searched for"
     if split.proved:
-        return "proved optimal"
+        return f"proved optimal{_for_whole_transfers(split)}"
     if not split.lower_bound:
         return "not proved optimal: no lower bound is known"
     return f"not proved optimal: {_bound(split)}, gap {_gap(split.gap)}"
@@ -239,10 +239,11 @@ def _proof(split: Split) -> str:
         work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s{ended}"
         return f"solver {split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
     if split.proved and not split.explored:
-        return f"{split.solver}{picked}: proved optimal by lower bounds alone, no candidate had to be explored"
+        proved = f"proved optimal{_for_whole_transfers(split)}"
+        return f"{split.solver}{picked}: {proved} by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:
-        return f"{work}, proved optimal"
+        return f"{work}, proved optimal{_for_whole_transfers(split)}"
     return f"{work} until the time limit, not proved: {_bound(split)}, optimality gap {_gap(split.gap)}"
 
 
@@ -253,4 +254,9 @@ def _gap(gap: float) -> str:
 
 def _bound(split: Split) -> str:
     objective = split.problem.objective
-    return f"lower bound of {objective.noun} {objective.text(split.lower_bound)}"
+    return f"lower bound of {objective.noun} {objective.text(split.lower_bound)}{_for_whole_transfers(split)}"
+
+
+def _for_whole_transfers(split: Split) -> str:
+    """Return what bounds are limited to, where transfers may be streamed."""
+    return " for whole transfers" if split.problem.may_stream else ""
