@@ -174,7 +174,7 @@ def _with_arenas(problem: Problem, graph: Graph, widths: BitWidths, boards: Sequ
     if problem.minimises_ram:
         small = frozenset(chain.from_iterable(starmap(_small_parts, zip(boards, steps, strict=True))))
         boards = [replace(own, small=small.intersection(own.choice.numbers)) for own in boards]
-        problem = replace(problem.with_costs(_costs_of(boards)), small=small)
+        problem = problem.with_costs(_costs_of(boards), small=small)
     recorded = replace(problem, record_bytes=tuple(record_bytes(own, graph) for own in steps))
     linked = link_bytes(recorded, graph.boards, (0,) * len(boards))
     free = (device.ram_bytes - linked[board] for board, device in enumerate(problem.devices))

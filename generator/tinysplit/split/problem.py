@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from functools import cached_property
 from math import inf, isfinite
@@ -369,10 +369,20 @@ class Problem:
         """The costs of all layers, where no device has all of them."""
         return KernelCosts(self.layers, self.fused, self.smaller)
 
-    def with_costs(self, costs: KernelCosts, alone: KernelCosts | None = None) -> "Problem":
-        """Return the problem with these costs, and with those of a device that has all layers."""
+    def with_costs(
+        self, costs: KernelCosts, alone: KernelCosts | None = None, small: frozenset[int] = frozenset()
+    ) -> "Problem":
+        """Return the problem with these costs of its layers, and with those of a device that has all of them.
+
+        The costs are of kernels that the problem has, so that they are not checked again; what follows from the order
+        of the layers stays known.
+        """
         alone = None if alone == costs else alone
-        return replace(self, layers=costs.layers, fused=costs.fused, smaller=costs.smaller, alone=alone)
+        own = {"layers": costs.layers, "fused": costs.fused, "smaller": costs.smaller, "alone": alone, "small": small}
+        kept = {name: self.__dict__[name] for name in (*_FIELDS, *_OF_ORDER) if name in self.__dict__}
+        found = object.__new__(Problem)
+        found.__dict__.update(kept | own)
+        return found
 
     def of(self, assignment: Assignment) -> "Problem":
         """Return the problem with the costs of `assignment`: a device that has all layers may have other kernels."""
@@ -401,6 +411,10 @@ class Problem:
     def held_bytes(self, tensor: int) -> int:
         """Return the bytes of RAM that a layer's output (or NETWORK_INPUT) takes while a device keeps it."""
         return aligned(self.input_bytes if tensor == NETWORK_INPUT else self.layers[tensor].out_bytes)
+
+
+_FIELDS = tuple(each.name for each in fields(Problem))
+_OF_ORDER = ("predecessors", "readers", "is_chain")  # properties that follow from the inputs of layers
 
 
 def last_two(n_layers: int) -> frozenset[int]:

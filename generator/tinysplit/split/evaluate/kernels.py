@@ -6,7 +6,6 @@ that lose least time a byte.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from math import isfinite
 
 from tinysplit.memory.kernel_exchange import Loss, least_losses
@@ -36,7 +35,7 @@ def _with_small(problem: Problem, smaller: KernelCosts, small: frozenset[int]) -
         *(pair for pair in problem.fused if small.isdisjoint(pair.layers)),
         *(pair for pair in smaller.fused if small.issuperset(pair.layers)),
     )
-    return replace(problem.with_costs(KernelCosts(layers, fused)), small=small)
+    return problem.with_costs(KernelCosts(layers, fused), small=small)
 
 
 def _for_flash(problem: Problem, smaller: KernelCosts, assignment: Assignment) -> frozenset[int]:
