@@ -2,12 +2,13 @@
 
 The label search counts neighbours. Where boards relay tensors, a tensor takes the fastest route over the links that are
 left: with fewer links other boards relay it, which may even be better. Then every set of links within the UARTs is a
-problem of its own. Those with the links that an unlimited split uses most come first, up to one whose split costs no
-more than the layers without transfers (`lower_bound.py`). Where time ends before all were searched, that is the bound.
+problem of its own. Those with the links that a split without limits uses most come first, up to one whose split is no
+slower than that, or costs no more than the layers without transfers (`lower_bound.py`). Where time ends before all were
+searched, that is the bound.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from math import inf, isfinite
@@ -19,13 +20,13 @@ from tinysplit.split import clock
 from tinysplit.split.explain.infeasible import InfeasibleError, explain
 from tinysplit.split.least_arena import with_least_arena
 from tinysplit.split.least_costs import with_least_costs
-from tinysplit.split.problem import Problem
+from tinysplit.split.problem import Objective, Problem
 from tinysplit.split.solution import Split
 from tinysplit.split.solve import solve
 from tinysplit.split.solvers.labels.search import label_search
 from tinysplit.split.solvers.lower_bound import lower_bound_without_transfers
 from tinysplit.split.solvers.no_split import NoSplitError
-from tinysplit.timing.topology import Links, Pair, pair_of
+from tinysplit.timing.topology import Cut, Links, Pair, pair_of
 
 LEAST_SHARE = 8  # a set of links gets that part of the time that is left
 
@@ -83,10 +84,13 @@ def _best_of_link_sets(problem: Problem, links: Links, link_counts: Sequence[int
     Raises NoSplitError where none has a split.
     """
     every = [pair for pair in combinations(range(len(problem.devices)), 2) if _is_linked(links, pair)]
-    used = _seconds_of_links(problem, deadline)
+    free = _without_limits(problem, deadline)
+    used = _seconds_of_links(problem, free.cuts if free else ())
     every.sort(key=lambda pair: -used.get(pair, 0.0))
     best: Split | None = None
     least = lower_bound_without_transfers(with_least_costs(problem))
+    if free and problem.objective is Objective.LATENCY and not problem.asks_for_period:
+        least = max(least, free.lower_bound)
     bound, explored, is_complete = inf, 0, True
     for kept in _sets_within(every, tuple(link_counts)):
         left_s = deadline - clock.now()
@@ -115,14 +119,23 @@ def _is_linked(links: Links, pair: Pair) -> bool:
     return any(isfinite(table[a][b]) or isfinite(table[b][a]) for table in links.direct)
 
 
-def _seconds_of_links(problem: Problem, deadline: float) -> Mapping[Pair, float]:
-    """Return the busy seconds of each link, both directions together, in a split with any number of neighbours."""
-    taken: dict[Pair, float] = defaultdict(float)
+def _without_limits(problem: Problem, deadline: float) -> Split | None:
+    """Return a split for which each tensor takes its fastest route, and needs no RAM for links or on the way.
+
+    No split with fewer links has a shorter latency.
+    """
+    devices = tuple(replace(device, driver_bytes=()) for device in problem.devices)
+    direct = replace(problem, links=None, devices=devices)
     try:
-        found = label_search(problem, time_limit_s=max(0.0, (deadline - clock.now()) / LEAST_SHARE))
+        return label_search(direct, time_limit_s=max(0.0, (deadline - clock.now()) / LEAST_SHARE))
     except NoSplitError:
-        return taken
-    for cut in found.cuts:
+        return None
+
+
+def _seconds_of_links(problem: Problem, cuts: Iterable[Cut]) -> Mapping[Pair, float]:
+    """Return the busy seconds of each link, both directions together, with these cuts."""
+    taken: dict[Pair, float] = defaultdict(float)
+    for cut in cuts:
         for hop in problem.hops(cut):
             taken[pair_of(hop.sender, hop.receiver)] += hop.seconds
     return taken
