@@ -177,13 +177,17 @@ class Split:
 
         The value has what no search counts, as taking the input; streamed hand-offs may make it less than the bound.
         """
-        is_reached = self.lower_bound >= self.objective * (1 - REACHED)
-        return 0.0 if is_reached or not self.value else max(0.0, 1 - self.lower_bound / self.value)
+        return 0.0 if self._is_reached or not self.value else max(0.0, 1 - self.lower_bound / self.value)
+
+    @property
+    def _is_reached(self) -> bool:
+        """Whether the search has reached the bound."""
+        return self.lower_bound >= self.objective * (1 - REACHED)
 
     @property
     def proved(self) -> bool:
         """Whether the split is optimal by what the search knew, up to rounding errors; not if layers may be divided."""
-        return not self.among_options and self.lower_bound >= self.objective * (1 - 1e-9)
+        return not self.among_options and self._is_reached
 
     @property
     def sub_models(self) -> tuple[SubModel, ...]:
