@@ -37,6 +37,16 @@ def test_two_boards_halve_the_latency_by_rows(tmp_path: Path) -> None:
     assert parts[3, 2]["computing_s"] == pytest.approx(parts[3, 2]["estimated_s"], rel=0.03)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(("baud", "slices"), [("921600", "rows"), ("3000000", "channels")])
+def test_times_are_those_of_drivers_that_work_in_waits(tmp_path: Path, baud: str, slices: str) -> None:
+    options = ("--baud", baud, "--slices", slices, "--pipelined")
+    report = run_on_boards(tmp_path / "out", *G0, *G0, *options, sample_count=8)
+    assert report["cuts"]
+    assert report["estimated_i_s"] == pytest.approx(report["measured_i_s"], rel=0.02)
+    assert report["estimated_period_s"] == pytest.approx(report["measured_period_s"], rel=0.04)
+
+
 @pytest.mark.nightly
 def test_three_boards_by_channels_and_several_inferences_in_flight(tmp_path: Path) -> None:
     options = ("--slices", "channels", "--output-at", "2", "--pipelined")

@@ -1,7 +1,9 @@
 """The actions of boards that compute while tensors cross: none waits for a later one; latency counted by hand."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 
 from models.distributed_networks import distributed_cases
@@ -15,6 +17,8 @@ from tinysplit.split.evaluate.actions import BoardAction, actions
 from tinysplit.split.evaluate.cuts import transfers
 from tinysplit.split.problem import Assignment
 from tinysplit.timing.figures import Timing
+from tinysplit.timing.handoff import Handoff
+from tinysplit.timing.program import BoardStep, Kind, with_drivers
 from tinysplit.timing.topology import Cut
 
 
@@ -63,10 +67,36 @@ def test_tensors_cross_a_link_in_the_order_of_their_grants(case: tuple[Quantized
 def test_boards_compute_side_by_side() -> None:
     problem = overlapping()
     # x copies the input for 0.25 s, and computes layer 0 until 1.25; for 0.25 s its driver sends, then layer 2 runs
-    # until 11.5. y has the tensor after 3 s, at 4.25, works 0.25 s for it, and computes layer 1 until 8.5; x has its
-    # output at 11.5. x works 0.25 s for it, and layer 3 ends at 12.75.
+    # until 11.5. y has the tensor after 3 s, at 4.25: its driver has worked while it waited. It computes layer 1 until
+    # 8.25; x has its output at 11.25. The driver of x worked 0.25 s for it beside layer 2: layer 3 ends at 12.75.
     assignment = (0, 1, 0, 0)
     assert graph_of(problem, assignment).latency_s() == 12.75
     assert Timing((program_of(problem, assignment),)).i_s == 12.75
     alone_s = sum(layer.seconds[board] for layer, board in zip(problem.layers, (0, 1, 0, 0), strict=True))
     assert alone_s == 16
+
+
+@pytest.mark.parametrize(
+    ("beside_s", "expected_s", "simulated_s"), [(10.25, 13.0, 13.0), (9.75, 12.5, 12.75), (6.0, 12.25, 12.75)]
+)
+def test_drivers_work_while_a_board_waits(beside_s: float, expected_s: float, simulated_s: float) -> None:
+    # x computes layer 2 until beside_s + 1.5, has what y has computed at 11.25, and its driver works 0.25 s for that.
+    # As the grant of x leaves before its tensor, all that is 0.5 s later.
+    problem, assignment = overlapping(beside_s), (0, 1, 0, 0)
+    assert graph_of(problem, assignment).latency_s() == expected_s
+    assert Timing((program_of(problem, assignment),)).i_s == simulated_s
+
+
+def test_a_sent_tensor_delays_what_comes_while_it_crosses() -> None:
+    """A quarter of it crosses while the board waits for a shorter one: the rest delays the layer behind that."""
+    wire_s = tuple(((0.0, seconds), (seconds, 0.0)) for seconds in (4.0, 1.0))
+    parts = replace(Handoff.of_lines(wire_s, ()), send_s=((0.5, 0.5),) * 3, receive_s=((0.25, 0.25),) * 3)
+    steps = [
+        BoardStep(Kind.SEND, 0, 0, 0),
+        BoardStep(Kind.RUN, 0, 0),
+        BoardStep(Kind.RECEIVE, 0, 1, 1),
+        BoardStep(Kind.RUN, 0, 2, seconds=1.0),
+        BoardStep(Kind.SENT, 0, 0, 0),
+    ]
+    crossing = (Cut(0, 0, 1, 9, 4.0), Cut(1, 1, 0, 9, 1.0))
+    assert [step.driver_s for step in with_drivers(steps, parts, crossing)] == [0, 0, 0.25 + 0.125, 0.375, 0]

@@ -81,7 +81,7 @@ def test_split_tells_and_keeps_them(tmp_path: Path) -> None:
     taken = json.loads(path.read_text())["figures"]["I"]
     assert reasons is not None
     assert len(reasons.by_cut) == 6
-    assert reasons.best_of_each_kind["rows"] == taken
+    assert reasons.best_of_each_kind["rows and channels"] == taken
     assert min(reasons.best_of_each_kind.values()) == taken
     assert [each.value for each in reasons.following] == sorted(each.value for each in reasons.following)
     assert len(reasons.following) == 4

@@ -197,8 +197,9 @@ class SliceRequest:
         network = SlicedNetwork(*on_boards, *ends, max_arena_bytes)
         most = min(limit, own_limit * (1 + NEAR))
         found = slice_solver(self._solver, most)(network, AXES[self.slices or Slices.AUTO], deadline_s)
-        if found.best and not within(found.best.figures.value, own_limit):
-            found = replace(found, best=None, beyond=found.best.figures.value)
+        sliced = found.split(self._solver)
+        if sliced and not within(sliced.value, own_limit):
+            found = replace(found, best=None, beyond=sliced.value)
         for note in found.notes:
             messages.print(note, highlight=False, markup=False, soft_wrap=True)
         return replace(found, spent_s=clock.now() - start)

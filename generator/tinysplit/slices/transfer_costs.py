@@ -27,14 +27,16 @@ class Relaying(NamedTuple):
     a: int
     b: int
     relay: int
-    arrival_s: Floats  # until it has the tensor and has taken it; -inf where nothing is sent
+    arrival_s: Floats  # until it has the tensor; -inf where nothing is sent
 
 
 class TransferCosts(NamedTuple):
-    """Arrays like the bytes [...][a][b]: seconds until b has them; and what all take of the CPUs, [...][board]."""
+    """Arrays like the bytes [...][a][b]: seconds until b has them; and what all take of the CPUs, [...][board].
 
-    arrival_s: Floats  # without the CPU of the receiver; -inf where there are none, inf without a route
-    taking_s: Floats  # of the receiver's CPU
+    Drivers work while boards wait (`timing/program.py`), so that the CPUs' seconds are not part of the others.
+    """
+
+    arrival_s: Floats  # -inf where there are none, inf without a route
     sending_s: Floats
     receiving_s: Floats  # relays included
     relaying: tuple[Relaying, ...]
@@ -59,18 +61,15 @@ class LinkCosts:
         where = where.reshape(n_bytes.shape)
         by_size = self._over_routes([int(size) for size in sizes])
         arrival_s = np.full(n_bytes.shape, -inf)
-        taking_s = np.zeros(n_bytes.shape)
         cpu_s = np.zeros((2, *n_bytes.shape[:-1]))
         relaying: list[Relaying] = []
         for a, b in permutations(range(n_boards), 2):
             own = by_size[where[..., a, b], a, b]
-            arrival_s[..., a, b], taking_s[..., a, b] = own[..., _THERE, b], own[..., _RECEIVING, b]
+            arrival_s[..., a, b] = own[..., _THERE, b]
             cpu_s += np.moveaxis(own[..., _SENDING:, :], -2, 0)
             relays = (hop.sender for hop in self._routes[a][b][1:])
-            relaying += [
-                Relaying(a, b, relay, own[..., _THERE, relay] + own[..., _RECEIVING, relay]) for relay in relays
-            ]
-        return TransferCosts(arrival_s, taking_s, cpu_s[0], cpu_s[1], tuple(relaying))
+            relaying += [Relaying(a, b, relay, own[..., _THERE, relay]) for relay in relays]
+        return TransferCosts(arrival_s, cpu_s[0], cpu_s[1], tuple(relaying))
 
     def _over_routes(self, sizes: Sequence[int]) -> Floats:
         """Return what tensors of some sizes take by [size][a][b]: see `_over_route`."""
@@ -103,7 +102,7 @@ class LinkCosts:
         for hop in self._routes[a][b]:
             sending[hop.sender] += parts.send_s[tensor][hop.sender]
             wire_s = parts.wire_s[tensor][hop.sender][hop.receiver]
-            there_s[hop.receiver] = there_s[hop.sender] + receiving[hop.sender] + wire_s
+            there_s[hop.receiver] = there_s[hop.sender] + wire_s
             receiving[hop.receiver] += parts.receive_s[tensor][hop.receiver]
         return costs
 

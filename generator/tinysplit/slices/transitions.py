@@ -182,7 +182,7 @@ def arrivals_of(reading: Reading, costs: TransferCosts) -> Arrivals:
     is_halo = has_source[:, None, None, :] & has_part[None, :, :, None]
     sends_all = (reading.sent_share == 1) | ~is_halo
     head = np.where(sends_all, 0.0, reading.sent_share * reading.source.seconds[:, None, :, None])
-    begin = head + costs.arrival_s + costs.taking_s
+    begin = head + costs.arrival_s
     seconds = reading.own.seconds[None] if reading.seconds is None else reading.seconds
     end = begin + reading.waiting_share * seconds[:, :, None, :]
     waits = reading.waiting_share == 1

@@ -15,8 +15,9 @@ from tinysplit.timing.program import BoardStep, Kind, Program
 from tinysplit.timing.receiver import Receiver
 from tinysplit.timing.recorder import Recorder
 from tinysplit.timing.results import Activity, BoardTimes
-from tinysplit.timing.row_by_row import RowByRow
+from tinysplit.timing.row_by_row import MOST_SHARE, RowByRow
 from tinysplit.timing.sender import Sender
+from tinysplit.timing.topology import NETWORK_INPUT
 
 QUIET_S = 2.5 * TICK_S  # on average without traffic on links, until a board stops (link_awake.h)
 TIMER_LEAD_S = 8 / 32_000  # of the timer that ends stop mode, before an input is due (stop_mode.c)
@@ -49,11 +50,15 @@ class SimulatedBoard:
         self._parts, self._is_distributed, self._inbox = program.handoff, program.is_distributed, inbox
         self._times = recorder.boards[device] = BoardTimes(device)
         self._hears_bytes = bool(self._parts.hears_bytes) and self._parts.hears_bytes[device]
+        in_s, _ = self._parts.host_s[device]
+        fed_s = self._parts.receive_s[NETWORK_INPUT][device]
+        self._fed_share = min(fed_s / in_s, MOST_SHARE) if in_s else 0.0  # of the CPU, while an input comes
         if self._parts.tick_shares:
             self._times.tick_share = self._parts.tick_shares[device]
         self.index = self._number = 0  # of the inference: of this pipeline, and of all inputs
         self._step = self.steps[0]
         self._sent_s: dict[int, float] = {}  # of the driver's work for streamed tensors, done while rows were computed
+        self._fed_s = 0.0  # of the driver's work for the input that comes, done so far
         self._has_begun = False  # the inference: a board sleeps before, or stops
         self._rests_since_s = 0.0
         self._heard_s = -QUIET_S  # the last traffic that it has received
@@ -74,7 +79,7 @@ class SimulatedBoard:
         is_fed_directly = not self.steps[0].is_staged  # the input is the first step
         for self.index in count():
             if self.ports.feed and is_fed_directly:
-                self.ports.feed.room.open()
+                self.ports.feed.let_come(self.index)
             number = yield from self._inbox.get(self.index)
             if number is None:
                 break
@@ -111,7 +116,7 @@ class SimulatedBoard:
             return
         begin_s = self._env.now
         self._does = activity
-        yield self._env.timeout(seconds)
+        yield self._env.timeout(seconds + self._feed_beside(seconds))
         self._does, self._worked_s = None, self._env.now
         if activity is Activity.LAYER:
             self._times.computing_s += seconds
@@ -161,7 +166,33 @@ class SimulatedBoard:
         else:
             self._times.awake_s += self._acknowledging_since(begin_s)
         self._note(Activity.WAIT, begin_s)
+        self._feed_in_wait(waited_s - self._step.driver_s)
         return waited_s
+
+    def _due_s(self, at_s: float) -> float:
+        """Return for how long the driver of the host's port will have to work then, for what comes of an input."""
+        feed = self.ports.feed
+        return max(0.0, self._fed_share * feed.come_s(at_s) - self._fed_s) if feed else 0.0
+
+    def _feed(self, fed_s: float) -> float:
+        self._fed_s += fed_s
+        self._times.moving_s += fed_s
+        return fed_s
+
+    def _feed_in_wait(self, waited_s: float) -> None:
+        """Let that driver work for what has come while the board waited."""
+        fed_s = self._feed(max(0.0, min(waited_s, self._due_s(self._env.now))))
+        if fed_s and self._parts.wake_s:
+            came = fed_s / self._parts.receive_s[NETWORK_INPUT][self._device]
+            self._times.moving_s += came * self._parts.wake_s[NETWORK_INPUT][self._device]
+
+    def _feed_beside(self, seconds: float) -> float:
+        """Return for how long that driver works, while the board works for so many seconds."""
+        feed = self.ports.feed
+        if feed is None or not self._fed_share:
+            return 0.0
+        left_s = self._fed_share * feed.seconds - self._fed_s
+        return self._feed(min(left_s, self._due_s(self._env.now + seconds) / (1 - self._fed_share)))
 
     def _hidden(self, tensor: int, waited_s: float, line_s: float) -> float:
         """Return the part of a driver's work for a tensor on the line that was done while the board waited for it."""
@@ -197,6 +228,7 @@ class SimulatedBoard:
         self._recorder.levels[self._device].change(by, self._env.now)
 
     def _run(self, step: BoardStep) -> Process:
+        yield from self._work(step.driver_s, Activity.DRIVER)
         if step.rows is None:
             yield from self._work(step.seconds, Activity.LAYER)
         else:
@@ -207,9 +239,9 @@ class SimulatedBoard:
         feed, parts = self.ports.feed, self._parts
         if feed is None:
             return
-        waited_s = yield from self.wait(feed.there)
-        feed.there.close()
-        hidden_s = self._hidden(step.tensor, waited_s, parts.host_s[self._device][0])
+        yield from self.wait(feed.there)
+        feed.take()
+        hidden_s, self._fed_s = self._fed_s, 0.0
         driver_s = parts.receive_s[step.tensor][self._device] - hidden_s if step.is_staged else 0.0
         self._recorder.hidden_s += hidden_s if step.is_staged else 0.0
         given_s = self._recorder.given_s
@@ -217,7 +249,7 @@ class SimulatedBoard:
         if step.is_staged:
             yield from self._copy(step)
             self.use_buffer(-1)
-            feed.room.open()
+            feed.let_come(self.index + 1)
             yield from self._work(driver_s, Activity.DRIVER)
 
     def _output(self, step: BoardStep) -> Process:
@@ -245,14 +277,21 @@ class SimulatedBoard:
                 yield from self._copy(step)
             sender.send(self.index)
         driver_s -= self._sent_s.pop(step.transfer, 0.0)
-        if step.is_staged or self._is_distributed:
+        if step.is_staged:
             yield from self._work(driver_s, Activity.DRIVER)
-        else:
+        elif not self._is_distributed:
             yield from self.wait(sender.free, moves=True)
             self._times.moving_s += driver_s if self._parts.overlaps else 0.0
 
     def _sent(self, step: BoardStep) -> Process:
-        yield from self.wait(self.ports.senders[step.transfer].free)
+        waited_s = yield from self.wait(self.ports.senders[step.transfer].free)
+        yield from self._work_since(waited_s, step)
+
+    def _work_since(self, waited_s: float, step: BoardStep) -> Process:
+        """Do what the drivers of links have not done while a board of a distributed network waited in a step."""
+        hidden_s = min(step.driver_s, waited_s)
+        self._times.moving_s += hidden_s
+        yield from self._work(step.driver_s - hidden_s, Activity.DRIVER)
 
     def _grant(self, step: BoardStep) -> Process:
         self.ports.receivers[step.transfer].accept(self.index)
@@ -273,12 +312,12 @@ class SimulatedBoard:
         if is_blocking:
             if self._parts.overlaps:
                 self._hidden(step.tensor, waited_s, wire_s)
-            return
-        if step.is_staged:
+        elif step.is_staged:
             hidden_s = self._hidden(step.tensor, waited_s, wire_s)
             self._recorder.hidden_s += hidden_s
-            driver_s -= hidden_s
             yield from self._copy(step)
             self.use_buffer(-1)
             receiver.accept(self.index + 1)
-        yield from self._work(driver_s, Activity.DRIVER)
+            yield from self._work(driver_s - hidden_s, Activity.DRIVER)
+        else:
+            yield from self._work_since(waited_s, step)

@@ -2,6 +2,7 @@
 
 from collections.abc import Generator, Iterable, Sequence
 from itertools import count
+from math import inf
 from typing import Any
 
 from simpy import Environment, Event
@@ -29,16 +30,20 @@ class Inbox:
         self._is_closed = True
         self._changed.open()
 
+    def has(self, index: int) -> bool:
+        """Return whether an input has come."""
+        return index < len(self._numbers)
+
     def __getitem__(self, index: int) -> int:
         """Return the number of an input that has come."""
         return self._numbers[index]
 
     def get(self, index: int) -> Generator[Event, Any, int | None]:
         """Wait for an input, return its number; None if there is none."""
-        while index >= len(self._numbers) and not self._is_closed:
+        while not self.has(index) and not self._is_closed:
             self._changed.close()
             yield self._changed.opened
-        return self._numbers[index] if index < len(self._numbers) else None
+        return self._numbers[index] if self.has(index) else None
 
 
 class Feed:
@@ -58,8 +63,24 @@ class Feed:
     ) -> None:
         self.room, self.there, self.ready = Gate(env, is_open=step.is_staged), Gate(env), Gate(env)
         self._env, self._step, self._inbox = env, step, inbox
-        self._seconds, self._taken_s = times_s
+        self.seconds, self._taken_s = times_s
         self._recorder = recorder
+        self._begin_s = inf  # of sending the input that comes
+
+    def let_come(self, index: int) -> None:
+        """Make room for an input."""
+        arrival_s = self._recorder.arrivals_s[self._inbox[index]] if self._inbox.has(index) else inf
+        self._begin_s = max(self._env.now + self._taken_s, arrival_s)
+        self.room.open()
+
+    def take(self) -> None:
+        """Take the input that has come."""
+        self.there.close()
+        self._begin_s = inf
+
+    def come_s(self, at_s: float) -> float:
+        """Return for how long the input that comes will have come then."""
+        return min(max(0.0, at_s - self._begin_s), self.seconds)
 
     def run(self) -> Process:
         """Send all inputs."""
@@ -76,9 +97,9 @@ class Feed:
                 yield env.timeout(recorder.arrivals_s[number] - env.now)
             self.ready.close()
             self.room.close()
-            begin_s = env.now
+            begin_s = self._begin_s = env.now
             recorder.started_s[number] = min(recorder.started_s[number], begin_s)
-            yield env.timeout(self._seconds)
+            yield env.timeout(self.seconds)
             recorder.note(Activity.HOST, self._step, (begin_s, env.now), number)
             if self._step.is_staged:
                 recorder.levels[self._step.device].change(1, env.now)

@@ -1,6 +1,6 @@
 """What boards repeat for every inference: the steps of each board in their order, and the transfers between them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -46,7 +46,8 @@ class BoardStep(NamedTuple):
     """A step of a device; the layers between two transfers are one RUN, of `seconds`.
 
     `tensor` is the index of the layer that computes it, or NETWORK_INPUT, of `n_bytes`; `transfer` is an index of
-    `Program.transfers`. `layers` are the first and the last layer of a RUN, of the whole network.
+    `Program.transfers`. `layers` are the first and the last layer of a RUN, of the whole network. `driver_s`: see
+    `with_drivers`.
     """
 
     kind: Kind
@@ -58,6 +59,7 @@ class BoardStep(NamedTuple):
     n_bytes: int = 0
     layers: tuple[int, int] = (-1, -1)
     rows: Rows | None = None  # None: no tensor of the RUN is streamed
+    driver_s: float = 0.0
 
     @property
     def name(self) -> str:
@@ -117,3 +119,41 @@ class Program:
             return ()
         kinds = {*STAGED_KINDS} - ({Kind.INPUT} if self.handoff.input_source is InputSource.BOARD else set())
         return tuple(step for step in self.steps if step.kind in kinds and not step.is_staged)
+
+
+def with_drivers(steps: Sequence[BoardStep], parts: Handoff, transfers: Sequence[Cut]) -> tuple[BoardStep, ...]:
+    """Return the steps of a distributed network with `driver_s`: what links' drivers take of the CPU for tensors.
+
+    Interrupts move tensors while a board computes, and while it waits. A RUN begins `driver_s` later; a wait ends
+    `driver_s` after it began, or when the tensor has come or left, whichever is later. What a tensor that comes takes
+    counts in the first wait since the last RUN, as what came beside that RUN made it longer. What a tensor that is sent
+    takes counts in the next RUN, and in waits before it as far as it crosses in the time of the tensor waited for.
+    """
+    by_device: dict[int, list[int]] = {}
+    for number, step in enumerate(steps):
+        by_device.setdefault(step.device, []).append(number)
+    driver_s = [0.0] * len(steps)
+    for numbers in by_device.values():
+        sent_s, first = dict[int, float](), -1  # of the transfers that cross; the first wait since the last RUN
+        for number in numbers:
+            step = steps[number]
+            if step.kind is Kind.SEND:
+                sent_s[step.transfer] = parts.send_s[step.tensor][step.device]
+            elif step.kind is Kind.RUN and step.seconds:
+                driver_s[number] = sum(sent_s.values())
+                sent_s, first = {}, -1
+            elif step.kind in {Kind.RECEIVE, Kind.SENT}:
+                first = number if first < 0 else first
+                if step.kind is Kind.RECEIVE:
+                    driver_s[first] += parts.receive_s[step.tensor][step.device]
+                for sent, left_s in sent_s.items():
+                    share = _share_beside(transfers[sent], transfers[step.transfer], parts)
+                    driver_s[first] += share * left_s
+                    sent_s[sent] = (1 - share) * left_s
+    return tuple(step._replace(driver_s=own_s) for step, own_s in zip(steps, driver_s, strict=True))
+
+
+def _share_beside(sent: Cut, awaited: Cut, parts: Handoff) -> float:
+    """Return the share of a tensor that crosses while another one does."""
+    sent_s, awaited_s = (parts.wire_s[cut.after_layer][cut.sender][cut.receiver] for cut in (sent, awaited))
+    return min(1.0, awaited_s / sent_s) if sent_s else 1.0

@@ -21,7 +21,7 @@ class Recorder:
         self.output_s = [0.0] * count  # its output was there
         self.read_s = [0.0] * count
         self.transfers_s = [dict[int, float]() for _ in range(count)]  # of each tensor that a link carried
-        self.hidden_s = 0.0  # of the work of drivers, done while boards waited
+        self.hidden_s = 0.0  # of the work of drivers, done while boards waited, or for inputs beside layers
         self.boards: dict[int, BoardTimes] = {}
         self.levels: dict[int, Level] = defaultdict(Level)  # of the buffers of a board
         self.events: list[Event] = []

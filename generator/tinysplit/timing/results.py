@@ -5,6 +5,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+FEW = 4  # outputs, all of which tell of the period
+
 
 @dataclass(frozen=True)
 class Passage:
@@ -127,8 +129,8 @@ class Simulated:
 
     `inference_s` has for each input the seconds from when the boards had it to when they had its output; `transfers_s`
     those of each transfer, by its index, until its receiver has seen the end. `hidden_s` of the work of drivers was
-    done while boards waited for the very tensors; for `contended_s` frames waited for others, and tensors overtook
-    others `overtakings` times (see `Line`). `outputs` are kept on request.
+    done while boards waited for the very tensors, or for inputs beside layers; for `contended_s` frames waited for
+    others, and tensors overtook others `overtakings` times (see `Line`). `outputs` are kept on request.
     """
 
     passages: tuple[Passage, ...]
@@ -157,7 +159,11 @@ class Simulated:
 
     @property
     def period_s(self) -> float | None:
-        """Mean seconds between outputs, of the second half of them; None of a single one."""
+        """Mean seconds between outputs, of the second half of them; None of a single one.
+
+        The last one of many is left out: it comes sooner, as no further input comes meanwhile.
+        """
         ends = sorted(passage.end_s for passage in self.passages)
         first = len(ends) // 2 if len(ends) > 2 else 0  # noqa: PLR2004 (two outputs have one distance)
-        return (ends[-1] - ends[first]) / (len(ends) - 1 - first) if len(ends) > 1 else None
+        counted = ends[first : -1 if len(ends) > FEW else None]
+        return (counted[-1] - counted[0]) / (len(counted) - 1) if len(ends) > 1 else None

@@ -25,12 +25,13 @@ def made(case: tuple[QuantizedGraph, Distributions, int]) -> tuple[Problem, Assi
     ), parts.graph.boards
 
 
-def overlapping() -> Problem:
-    """Two boards: layer 0 (1 s) and 2 (10 s) on the first, 1 (4 s), which reads 0, on the second; 3 (1 s) reads both.
+def overlapping(beside_s: float = 10.0) -> Problem:
+    """Two boards: layers 0 (1 s) and 2 (`beside_s`) on the first, 1 (4 s), which reads 0, on the second.
 
-    Tensors cross in 3 s; a reply takes 0.5 s; a CPU works 0.25 s for a tensor that it sends and for one that comes.
+    Layer 3 (1 s) reads both. Tensors cross in 3 s; a reply takes 0.5 s; a CPU works 0.25 s for a tensor that it sends
+    and for one that comes.
     """
-    free, seconds = float("inf"), (1.0, 4.0, 10.0, 1.0)
+    free, seconds = float("inf"), (1.0, 4.0, beside_s, 1.0)
     predecessors, boards = ((NETWORK_INPUT,), (0,), (0,), (1, 2)), (0, 1, 0, 0)
     layers = tuple(
         LayerCosts.alike(f"l{number}", 1, 1, 4, tuple(own if device == board else free for device in range(2)), sources)

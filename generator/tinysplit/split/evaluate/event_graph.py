@@ -14,7 +14,8 @@ which they are sent. Buffers hold one tensor:
 - A board blocks in a transfer that is not staged: a send ends with the acknowledgement, and a receive grants its
   memory only when the board reaches it.
 - In a distributed network there are no buffers: a board grants the tensor's place, and goes on until it waits for the
-  tensor; another one sends, and goes on until it waits for the acknowledgement.
+  tensor; another one sends, and goes on until it waits for the acknowledgement. Drivers work in the waits
+  (`BoardStep.driver_s`).
 """
 
 from collections.abc import Iterator
@@ -136,8 +137,6 @@ class _Builder:
 
     def _cpu_s(self, step: BoardStep) -> float:
         """Return the seconds of the board, without those in which it waits for a line."""
-        if self._overlaps(step):
-            return self._moving_s(step)
         if not step.is_staged:
             return step.seconds
         if step.kind is Kind.OUTPUT:
@@ -147,12 +146,6 @@ class _Builder:
     def _overlaps(self, step: BoardStep) -> bool:
         """Return whether a board goes on while a tensor crosses that has no buffer."""
         return self.is_distributed and step.transfer >= 0
-
-    def _moving_s(self, step: BoardStep) -> float:
-        """Return the seconds that such a tensor takes of the CPU, which count where the board sends or waits for it."""
-        if step.kind is Kind.SEND:
-            return self.parts.send_s[step.tensor][step.device]
-        return self.parts.receive_s[step.tensor][step.device] if step.kind is Kind.RECEIVE else 0.0
 
     def _copy_s(self, step: BoardStep) -> float:
         return self.parts.copy_s[step.tensor][step.device]
@@ -165,7 +158,7 @@ class _Builder:
         for places in own.values():
             for place, after in pairwise([*places, places[0]]):
                 tokens = int(after is places[0])
-                yield Edge(place.node, after.node, self._cpu_s(place.step), tokens)
+                yield Edge(place.node, after.node, self._cpu_s(place.step) + after.step.driver_s, tokens)
                 if place.line >= 0 and not place.step.is_staged and not self._overlaps(place.step):
                     is_coming = place.step.kind in FROM_LINE
                     ends_s = self._known_s(place.step) if is_coming else sum(self.line_s(place.step))

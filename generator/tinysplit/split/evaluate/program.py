@@ -16,7 +16,7 @@ from tinysplit.split.evaluate.cycle_ratio import maximum_cycle_ratio
 from tinysplit.split.evaluate.event_graph import event_graph
 from tinysplit.split.evaluate.memory import link_bytes, ram_bytes
 from tinysplit.split.problem import Assignment, Objective, Problem
-from tinysplit.timing.program import STAGED_KINDS, BoardStep, Kind, Program
+from tinysplit.timing.program import STAGED_KINDS, BoardStep, Kind, Program, with_drivers
 from tinysplit.timing.topology import NETWORK_INPUT, Cut
 
 
@@ -84,10 +84,11 @@ class Firmware:
 def program_of(problem: Problem, sent: Sequence[Cut], steps: Iterable[BoardStep]) -> Program:
     """Return the program of boards with the hand-offs of `problem` that take these steps."""
     half_duplex = problem.links.half_duplex if problem.links else frozenset()
+    parts, transfers, found = problem.handoff_parts, tuple(sent), tuple(joined(steps))
     return Program(
-        problem.handoff_parts,
-        tuple(sent),
-        tuple(joined(steps)),
+        parts,
+        transfers,
+        with_drivers(found, parts, transfers) if problem.is_distributed else found,
         is_distributed=problem.is_distributed,
         half_duplex=half_duplex,
     )

@@ -67,10 +67,9 @@ class PartTransfers:
         return n_bytes
 
     def seconds(self, n_bytes: Integers) -> Floats:
-        """Return the seconds until each tensor has arrived, with what it takes of the CPUs at both ends."""
+        """Return the seconds until each tensor has arrived, with what it takes of the sender's CPU."""
         costs = self.model.links.of(n_bytes)
-        seconds = np.where(n_bytes > 0, costs.arrival_s + costs.taking_s, 0.0)
-        return seconds + np.where(n_bytes > 0, costs.sending_s[..., None], 0.0)
+        return np.where(n_bytes > 0, costs.arrival_s + costs.sending_s[..., None], 0.0)
 
     def _nothing(self, sizes: Sequence[int]) -> Integers:
         n_boards = len(self.model.costs.boards)
