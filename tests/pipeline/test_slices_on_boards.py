@@ -70,7 +70,7 @@ def test_a_layer_that_no_board_can_hold_runs_on_two(tmp_path: Path) -> None:
     files = ("--samples", str(tmp_path / "x.npz"), "--out", str(tmp_path / "out"), "--sample-count", "1")
     report = json.loads(run("run", str(model), *options, *files, "--json"))
     assert report["output"]["bit_exact"]
-    assert sum(cut["payload_bytes"] for cut in report["cuts"]) == 2048 + 175
+    assert 2048 < sum(cut["payload_bytes"] for cut in report["cuts"]) <= 2048 + 350 // 2  # at most half of the outputs
 
 
 def test_split_and_generate_through_a_file(tmp_path: Path) -> None:
