@@ -29,7 +29,7 @@ from virtual_stm32.pin_trace import PinTrace
 from virtual_stm32.timing_rules import SHIPPED, TimingFile
 
 DEFAULT_BAUD = 115200
-_SHORTEST_BYTE_PS = 10**6  # a byte at 10 Mbaud, the shortest possible
+_SHORTEST_BYTE_PS = 6 * 10**5  # 10 bits at 16.7 Mbaud: UARTs make 15
 _LONGEST_RUN_PS = 10**10  # of a board alone, so that an interrupt does not have to wait
 HOST = "host"  # in place of a UART's name: the host's side of a board's serial line
 WireEnd = tuple[int, str]  # index of a board, and the name of one of its UARTs or HOST
