@@ -79,7 +79,7 @@ def make_problem(
         max_period_s=settings.max_period_s,
         max_energy_j=settings.max_energy_j,
         frame_period_s=settings.frame_period_s,
-        may_stream=len(boards) > 1 and settings.may_stream and not graph.is_distributed,
+        may_stream=settings.may_stream and not graph.is_distributed,
     )
     if problem.asks_for_energy:
         check_currents(problem.devices)

@@ -96,7 +96,7 @@ class CostSettings:
     def may_stream(self) -> bool:
         """Whether programs may have streamed hand-offs of whole layers; ideal periods have no programs."""
         has_programs = not self.cost_model and self.period_definition is Period.FIRMWARE
-        return has_programs and self._hand_off is not HandOffMode.WHOLE
+        return has_programs and LinkDriver.POLLING is not self.link_driver and self._hand_off is not HandOffMode.WHOLE
 
     def assumed_rates(self, boards: Sequence[Board]) -> str:
         """Return a line with the baud rates of links that nobody has chosen or tested, empty where there are none."""

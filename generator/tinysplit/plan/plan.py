@@ -301,6 +301,8 @@ def _with_stages(plan: BoardPlan, graph: Graph, limits: _StageLimits) -> BoardPl
     arena_bytes, link_bytes, ends = aligned(plan.arena.size_bytes), plan.link_ram_bytes, limits.ends
     _check_arena(plan, graph, limits.ram_bytes, ends.kept_bytes)
     free_bytes = limits.ram_bytes - link_bytes - max(arena_bytes, limits.constants_bytes)
+    if plan.optimize is Optimize.RAM:
+        free_bytes = 0
     own = (limits.cuts, arena_bytes, max(ends.kept_bytes, free_bytes), ends)
     has_stages = limits.has_stages and not plan.link_driving.polls
     return replace(plan, stages=place_stages(plan.steps, *own, stages_cuts=has_stages))

@@ -57,7 +57,7 @@ def solve_within_links(
     try:
         found = search(problem, time_limit_s)
         if problem.minimises_ram:
-            found = with_least_arena(found, search, start + time_limit_s - clock.now())
+            found = with_least_arena(problem, found, search, start + time_limit_s - clock.now())
     except NoSplitError as error:
         if not are_limited:
             raise explain(problem, proved=error.proved, time_limit_s=time_limit_s) from None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-FEW = 4  # outputs, all of which tell of the period
+FEW = 4  # outputs of a copy, all of which tell of the period
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ class Simulated:
     contended_s: float
     overtakings: int
     events: tuple[Event, ...]
+    n_copies: int = 1  # of the network
     outputs: tuple[Output, ...] = ()
 
     @property
@@ -161,9 +162,11 @@ class Simulated:
     def period_s(self) -> float | None:
         """Mean seconds between outputs, of the second half of them; None of a single one.
 
-        The last one of many is left out: it comes sooner, as no further input comes meanwhile.
+        The last one of each copy is left out where there are many: it comes sooner, as no further input comes
+        meanwhile. Copies give outputs in turn: whole rounds of them count.
         """
         ends = sorted(passage.end_s for passage in self.passages)
-        first = len(ends) // 2 if len(ends) > 2 else 0  # noqa: PLR2004 (two outputs have one distance)
-        counted = ends[first : -1 if len(ends) > FEW else None]
-        return (counted[-1] - counted[0]) / (len(counted) - 1) if len(ends) > 1 else None
+        last = len(ends) - 1 - (self.n_copies if len(ends) > FEW * self.n_copies else 0)
+        rounds = max(1, (last - len(ends) // 2) // self.n_copies)
+        first = max(0, last - rounds * self.n_copies)
+        return (ends[last] - ends[first]) / (last - first) if len(ends) > 1 else None

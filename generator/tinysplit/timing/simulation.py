@@ -62,6 +62,7 @@ def simulate(
         contended_s=sum(line.contended_s for line in lines),
         overtakings=sum(line.overtakings for line in lines),
         events=tuple(recorder.events),
+        n_copies=len(programs),
         outputs=tuple(recorder.outputs),
     )
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tinysplit.boards.board import board_title
-from tinysplit.common.choices import InputSource
+from tinysplit.common.choices import InputSource, Optimize
 from tinysplit.common.tables import counted
 from tinysplit.common.texts.spans import spans_text
 from tinysplit.common.units import MILLI, MS
@@ -186,6 +186,7 @@ def _search(split: SplitFile) -> Iterator[str]:
         yield f"Minimises {what}: {split.solver}{picked}, {effort}."
     figures, may_stream = split.figures, split.settings.may_stream and len(split.boards) > 1
     transfers = " and whole transfers" if may_stream and not split.slices else ""
+    transfers += " with an arena as small" if split.settings.optimize is Optimize.RAM else ""
     if split.proved:
         better = f"better {what.removeprefix('the ')}: proved, by the estimates"
         yield f"No split of whole layers{transfers} has a {better}."

@@ -65,7 +65,8 @@ class Firmware:
         """Return the steps that the generated firmware repeats for every inference.
 
         All boards follow one list: the layers in their order, each followed by its transfers. RAM beside the arenas is
-        for copies of constants and for buffers of transfers: `constants_first` says what gets it first.
+        for copies of constants and for buffers of transfers: `constants_first` says what gets it first. There are no
+        buffers to minimise RAM.
         """
         sent = transfers(problem, assignment)
         steps = list(_in_order(problem, assignment, sent))
@@ -74,7 +75,7 @@ class Firmware:
         limits = tuple(map(sub, own_bytes, link_bytes(problem, assignment, arenas)))
         copies = Copy.all(problem, assignment)
         constants = ram_with_copies(copies, limits) if constants_first else (0,) * len(limits)
-        free_bytes = map(sub, limits, map(max, arenas, constants))
+        free_bytes = (0,) * len(limits) if problem.minimises_ram else map(sub, limits, map(max, arenas, constants))
         stages = [_stages(problem, steps, device, max(0, free)) for device, free in enumerate(free_bytes)]
         lost = lost_seconds(copies, list(map(sub, limits, (each.size_bytes for each in stages))))
         made = program_of(problem, sent, slowed(_staged(steps, stages), lost))

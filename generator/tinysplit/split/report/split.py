@@ -82,9 +82,11 @@ def proof_text(split: Split) -> str:
     if split.solver == GIVEN:
         return "given, not searched for"
     if split.proved:
-        return f"proved optimal{_for_whole_transfers(split)}"
+        return f"proved optimal{_scope(split)}"
     if not split.lower_bound:
         return "not proved optimal: no lower bound is known"
+    if split.lower_bound > split.value:
+        return f"not proved optimal{_scope(split)}: streamed hand-offs make it faster than their lower bound"
     return f"not proved optimal: {_bound(split)}, gap {_gap(split.gap)}"
 
 
@@ -239,11 +241,11 @@ def _proof(split: Split) -> str:
         work = f"{counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s{ended}"
         return f"solver {split.solver}{picked}: {work}, {kind}{_bound_of_options(split)}"
     if split.proved and not split.explored:
-        proved = f"proved optimal{_for_whole_transfers(split)}"
+        proved = f"proved optimal{_scope(split)}"
         return f"{split.solver}{picked}: {proved} by lower bounds alone, no candidate had to be explored"
     work = f"{split.solver}{picked}: {counted(split.explored, 'candidate')} explored in {split.spent_s:.2f} s"
     if split.proved:
-        return f"{work}, proved optimal{_for_whole_transfers(split)}"
+        return f"{work}, proved optimal{_scope(split)}"
     return f"{work} until the time limit, not proved: {_bound(split)}, optimality gap {_gap(split.gap)}"
 
 
@@ -254,9 +256,13 @@ def _gap(gap: float) -> str:
 
 def _bound(split: Split) -> str:
     objective = split.problem.objective
-    return f"lower bound of {objective.noun} {objective.text(split.lower_bound)}{_for_whole_transfers(split)}"
+    return f"lower bound of {objective.noun} {objective.text(split.lower_bound)}{_scope(split)}"
 
 
-def _for_whole_transfers(split: Split) -> str:
-    """Return what bounds are limited to, where transfers may be streamed."""
-    return " for whole transfers" if split.problem.may_stream else ""
+def _scope(split: Split) -> str:
+    """Return of which splits bounds are: where transfers may be streamed, and where RAM comes before the objective."""
+    problem = split.problem
+    transfers = " for whole transfers" if problem.may_stream and len(problem.devices) > 1 else ""
+    if not problem.minimises_ram or len(problem.devices) == 1:
+        return transfers
+    return f"{transfers} and the least arena" if transfers else " for the least arena"
