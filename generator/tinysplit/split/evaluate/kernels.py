@@ -22,10 +22,11 @@ def with_kernels_of(problem: Problem, assignment: Assignment) -> Problem:
     if problem.minimises_ram:
         limits = ram_bytes(problem.with_costs(smaller), assignment)
         small = _within(problem, smaller, assignment, small, limits)
-    for_flash = _for_flash(_with_small(problem, smaller, small), smaller, assignment)
-    if for_flash:
-        small = _within(problem, smaller, assignment, small | for_flash, limits)
-    return _with_small(problem, smaller, small)
+    found = _with_small(problem, smaller, small)
+    for_flash = _for_flash(found, smaller, assignment)
+    if not for_flash:
+        return found
+    return _with_small(problem, smaller, _within(problem, smaller, assignment, small | for_flash, limits))
 
 
 def _with_small(problem: Problem, smaller: KernelCosts, small: frozenset[int]) -> Problem:
